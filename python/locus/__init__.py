@@ -70,11 +70,18 @@ def _view(pointer, n, keep):
     """n numbers where they lie, as an array of numpy that cannot be written; keep lives as long. Without numpy, a copy."""
     if not numpy or not n:
         return _array("d", pointer, n)
-    memory = (ctypes.c_double * n).from_address(ctypes.addressof(pointer.contents))
-    memory.keep = keep
-    made = numpy.frombuffer(memory, dtype=numpy.float64)
-    made.flags.writeable = False
-    return made
+    return numpy.asarray(_Memory("f8", pointer, n, True, keep))
+
+
+class _Memory:
+    """n numbers where they lie, as numpy finds them; keep lives as long as an array of them."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "keep")
+
+    def __init__(self, kind, pointer, n, is_fixed, keep=None):
+        self.keep = keep
+        self.__array_interface__ = {"version": 3, "shape": (n,), "typestr": "=" + kind,
+                                    "data": (ctypes.cast(pointer, ctypes.c_void_p).value, is_fixed)}
 
 
 def _taken(code, pointer, n):
@@ -83,17 +90,16 @@ def _taken(code, pointer, n):
         made = _array(code, pointer, n)
         library.free(pointer)
         return made
-    address = ctypes.addressof(pointer.contents)
-    memory = ((ctypes.c_double if code == "d" else ctypes.c_uint32) * n).from_address(address)
-    weakref.finalize(memory, library.free, ctypes.c_void_p(address))
-    return numpy.frombuffer(memory, dtype=numpy.float64 if code == "d" else numpy.uint32)
+    memory = _Memory("f8" if code == "d" else "u4", pointer, n, False)
+    weakref.finalize(memory, library.free, ctypes.c_void_p(memory.__array_interface__["data"][0]))
+    return numpy.asarray(memory)
 
 
 def _operand(kind, values):
     """Numbers as an array that the library reads."""
     if numpy:
         made = numpy.ascontiguousarray(values, dtype=kind)
-        return (kind * (len(made) or 1)).from_buffer(made if len(made) and made.flags.writeable else numpy.append(made, kind(0).value).astype(kind))
+        return made.ctypes.data_as(ctypes.POINTER(kind))
     return (kind * (len(values) or 1))(*values)
 
 
@@ -171,7 +177,7 @@ class Frame(Familiar):
     def __init__(self, handle):
         self._owner, self._path = _Owner(handle), None
         self._dataframe = self._kept = self._default = self._bulk = None
-        self._n_asked = 0
+        self._n_asked, self._named = 0, (None, [])
 
     @classmethod
     def open(cls, path, fields=False, tree=None, parts=False):
@@ -239,7 +245,7 @@ class Frame(Familiar):
         """A frame that was made of this one."""
         made = Frame(handle)
         made._path = self._path
-        if self._default in made.all_columns:
+        if self._default is not None and self._default in made.all_columns:
             made._default = self._default
         return made
 
@@ -380,12 +386,19 @@ class Frame(Familiar):
     def columns(self):
         """The names of the columns that are not hidden."""
         self._synced()
-        return [c for i, c in enumerate(self.all_columns) if not self._call("frame_column_is_hidden", i)]
+        return [name for name, is_hidden in self._column_names() if not is_hidden]
 
     @property
     def all_columns(self):
         """The names of all columns."""
-        return [library.text(self._call("frame_column_name", i)) for i in range(self._call("frame_n_columns"))]
+        return [name for name, _ in self._column_names()]
+
+    def _column_names(self):
+        """The name of each column, and whether it is hidden; asked once for each frame of the library."""
+        if self._named[0] is not self._owner or self._owner is None:
+            self._named = self._owner, [(library.text(self._call("frame_column_name", i)), self._call("frame_column_is_hidden", i))
+                                        for i in range(self._call("frame_n_columns"))]
+        return self._named[1]
 
     def _column(self, name):
         self._synced()
@@ -394,8 +407,12 @@ class Frame(Familiar):
             if at == library.NO_COLUMN:
                 raise Error(abi.ERR_NOT_FOUND, "the frame has no column")
             return at
+        wanted = self._default if name is None else name
+        for at, (known, _) in enumerate(self._column_names()):
+            if known == wanted:
+                return at
         error = abi.Error()
-        at = self._call("frame_find_column", library.data(self._default if name is None else name), error)
+        at = self._call("frame_find_column", library.data(wanted), error)
         if at == library.NO_COLUMN:
             raise Error.of(error)
         return at

@@ -14,6 +14,7 @@ from locus import _abi as abi
 from locus import _arrays as arrays
 from locus import _library as library
 
+_FEW = 100  # nodes, of which arrays take longer than loops
 _WORDS = {"mean": "mean", "average": "mean", "sum": "sum", "nansum": "sum", "nanmean": "mean", "max": "max", "amax": "max", "nanmax": "max",
           "min": "min", "amin": "min", "nanmin": "min", "std": "std", "median": "p50", "nanmedian": "p50", "count": "count",
           "count_nonzero": "count"}
@@ -868,7 +869,7 @@ def _each(values, number, word, function, is_turned):
 def _grouped(cells, keys, function):
     """(groups, profiles, values) of cells whose nodes are in groups keys[node]."""
     found, how = {}, _function(function)
-    if arrays.numpy:
+    if arrays.numpy and len(keys) > _FEW:
         return arrays.grouped(cells, keys, _way(function), how)
     for node, profile, value in zip(*cells):
         found.setdefault((keys[node], int(profile)), []).append(float(value))
@@ -897,7 +898,7 @@ def _below(frame, name, function):
     if _way(function) == "sum":
         alone = frame._put("alone", "exclusive", *frame.cells(name)).run("inclusive")
         return alone.cells("alone (inc)")
-    if arrays.numpy and _way(function) in ("max", "min") and frame.is_tree:
+    if arrays.numpy and len(frame) > _FEW and _way(function) in ("max", "min") and frame.is_tree:
         return arrays.extremes_below(frame.cells(name), len(frame.profiles), frame._nodes("parents", library.ctypes.c_uint32)[:len(frame)],
                                      frame.depths, _way(function))
     how, made = _function(function), {}

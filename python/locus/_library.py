@@ -6,6 +6,7 @@ import ctypes
 import os
 import pathlib
 import shutil
+import threading
 from ctypes import c_void_p
 
 from locus import _abi as abi
@@ -66,28 +67,32 @@ _LIBC.free.restype, _LIBC.free.argtypes = None, [c_void_p]
 _declare(_LIBRARY)
 
 
-def _pass(operand, kind):
-    """An operand by reference where the function wants a pointer to what is given."""
-    target = getattr(kind, "_type_", None) if isinstance(kind, type) and issubclass(kind, ctypes._Pointer) else None
-    return ctypes.byref(operand) if target is not None and isinstance(operand, target) else operand
-
-
 def call(function, *operands):
-    """Calls a function; operands that it wants to fill are passed by reference."""
-    found = getattr(_LIBRARY, function)
-    return found(*map(_pass, operands, found.argtypes))
+    """Calls a function; operands that it wants to fill are passed by reference, as their types say."""
+    return getattr(_LIBRARY, function)(*operands)
+
+
+class _Own(threading.local):
+    """The room of a thread for an error, which it reads before the next call."""
+
+    def __init__(self):
+        super().__init__()
+        self.error = abi.Error()
+
+
+_OWN = _Own()
 
 
 def check(function, *operands):
     """Calls a function that returns a code: anything but 0 is raised."""
-    error = abi.Error()
-    if call(function, *operands, error) != 0:
+    error = _OWN.error
+    if getattr(_LIBRARY, function)(*operands, error) != 0:
         raise Error.of(error)
 
 
 def attempt(function, *operands):
     """Calls a function that returns a code; whether that is 0. ERR_UNSUPPORTED says that it has to be done in another way."""
-    error = abi.Error()
+    error = _OWN.error
     code = call(function, *operands, error)
     if code not in (0, abi.ERR_UNSUPPORTED):
         raise Error.of(error)

@@ -20,14 +20,17 @@ with contextlib.redirect_stdout(io.StringIO()):  # Hatchet speaks of notebooks
 OURS = ht.__name__ == "locus"
 
 
-def literal_of(n, seed=1):
-    """A call tree of n nodes: 2000 functions, up to 40 deep."""
+def literal_of(n, seed=1, has_modules=False):
+    """A call tree of n nodes: 2000 functions, up to 40 deep. has_modules: with a text beside the numbers, which Hatchet can group by, and
+    which some of its operations do not take."""
     rng, path, roots = random.Random(seed), [], []
     for i in range(n):
         depth = min(rng.randrange(len(path) + 1), 39) if i else 0
         depth = max(depth, 1) if i else 0
         node = {"frame": {"name": f"function_{rng.randrange(2000)}", "type": "function"},
-                "metrics": {"time (inc)": 0.0, "time": float(rng.randrange(1, 100)), "module": f"lib{rng.randrange(40)}.so"}, "children": []}
+                "metrics": {"time (inc)": 0.0, "time": float(rng.randrange(1, 100))}, "children": []}
+        if has_modules:
+            node["metrics"]["module"] = f"lib{rng.randrange(40)}.so"
         del path[depth:]
         (path[-1]["children"] if path else roots).append(node)
         path.append(node)
@@ -99,8 +102,10 @@ def main():
     attempt("query text", lambda gf: gf.filter('MATCH (".", p)->("*") WHERE p."time" > 50'), one)
     attempt("query function", lambda gf: gf.filter(
         [(".", lambda row: row["time"] > 50), "*"] if OURS else ht.QueryMatcher().match(".", lambda row: row["time"] > 50).rel("*")), one)
-    attempt("groupby_aggregate", lambda gf: gf.groupby_aggregate(["module"], {"time": numpy.sum, "time (inc)": numpy.sum}), one)
-    attempt("groupby_aggregate max", lambda gf: gf.groupby_aggregate(["module"], {"time": numpy.max, "time (inc)": numpy.max}), one)
+    with_modules = literal_of(int(sys.argv[2]), has_modules=True)
+    for how in (numpy.sum, numpy.max):
+        attempt(f"groupby_aggregate {how.__name__}", lambda gf, how=how: gf.groupby_aggregate(["module"], {"time": how, "time (inc)": how}),
+                lambda: (looked_at(ht.GraphFrame.from_literal(with_modules)),))
     attempt("unify", lambda a, b: a.unify(b), two)
     attempt("add", lambda a, b: a + b, two)
     attempt("add, of another shape", lambda a, b: a + b, lambda: (one()[0], looked_at(ht.GraphFrame.from_literal(other))))

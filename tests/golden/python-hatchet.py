@@ -114,6 +114,16 @@ KeyError: "there is no column 'absent'; there are: name, type, kind, file, line,
 >>> below = gf.copy().subtree_sum(["time"], ["most"], max).subtree_sum(["time"], ["least"], min)
 >>> [(node.name, float(below.values("most")[node]), float(below.values("least")[node])) for node in below.traverse()][:7]
 [('foo', 15.0, 0.0), ('bar', 10.0, 5.0), ('baz', 5.0, 5.0), ('grault', 10.0, 10.0), ('qux', 15.0, 0.0), ('quux', 15.0, 5.0), ('corge', 15.0, 5.0)]
+>>> large = ht.GraphFrame.from_literal([{**node, "metrics": dict(node["metrics"])} for node in literal * 9])
+>>> len(large), float(large.groupby("type", "min").values("time")[0]), float(large.groupby("type", "p50").values("time")[0])
+(198, 0.0, 5.0)
+>>> [round(float(large.groupby("type", how).values("time")[0] / gf.groupby("type", how).values("time")[0]), 9)
+...  for how in ("sum", "count", len, "max", "mean", "std")]
+[9.0, 9.0, 9.0, 1.0, 1.0, 1.0]
+>>> large.subtree_sum(["time"], ["most"], max).subtree_sum(["time"], ["least"], min).values("most").tolist()[:44] == below.values("most").tolist() * 2
+True
+>>> large.values("least").tolist()[:44] == below.values("least").tolist() * 2
+True
 >>> [gf_.values("time")[1] for gf_ in (gf * 2, gf / 0, 5 / gf, 1 - gf)]
 [10.0, nan, 1.0, -4.0]
 
