@@ -888,6 +888,10 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
 /* Value: NAME or NAME,FD,DEVICE,INODE: the abstract socket's name without the leading NUL; the inherited descriptor and
  * what fstat must say of it, in decimal. */
 #define COMPANION_ENV "HPCRUN_COMPANION"
+/* What the launcher had used before it became the program, whose clocks go on from there. Value:
+ * ,PID,CPU,USER,SYSTEM,FAULTS: its pid, the CPU time of its thread, the two parts of that as the kernel splits it (ns),
+ * its page faults. */
+#define LAUNCHER_USAGE_ENV "HPCRUN_LAUNCHER_USAGE"
 #define COMPANION_FD 940            /* lowest number of the inherited descriptor: away from what programs use */
 #define COMPANION_FD_AWAY 256       /* where the limit leaves no such number; below this one there is none */
 #define COMPANION_KNOCK 0x4c4f434bu /* uint32_t: with one descriptor, a connection */

@@ -94,6 +94,19 @@ void attach_over(const char *companion)
     way.is_read = true;
 }
 
+struct thread_usage attach_launcher_usage(void)
+{
+    uint64_t numbers[5] = {0};
+    const char *text = process_environment(LAUNCHER_USAGE_ENV);
+    size_t n = 0;
+    while (text && n < sizeof numbers / sizeof *numbers && take_number(&text, &numbers[n]))
+        n++;
+    if (n < sizeof numbers / sizeof *numbers || numbers[0] != (uint64_t)own_pid_sig())
+        return (struct thread_usage){0};
+    return (struct thread_usage){
+        .cpu_ns = numbers[1], .user_ns = numbers[2], .system_ns = numbers[3], .n_page_faults = numbers[4]};
+}
+
 /* Whether the descriptor is still the inherited socket. */
 static bool way_is_open(void)
 {

@@ -62,6 +62,10 @@ void wrap_slots_restore(void);
  * companion, or it refuses.  ctx: ordinary or the program's first malloc; uses no malloc */
 bool attach_start(void);
 
+/* What the launcher had used when it became this process, zeros in others. Programs that this one becomes find it, too.
+ * ctx: ordinary, before the program can change its environment */
+struct thread_usage attach_launcher_usage(void);
+
 /* Tells the companion that this process cannot be measured, without a descriptor of its own; error: an errno, 0 = not
  * known.  ctx: ordinary */
 void attach_give_up(int error);

@@ -18,62 +18,6 @@
 #include "runtime/own/process.h"
 #include "runtime/record/sample.h"
 
-/* --- threads that are not measured --- */
-
-/* A program can make threads by a system call of its own; no wrapper of ours sees them. The process's CPU clock counts
- * them, too: what it shows beyond the clocks of the measured threads is theirs, or that of threads for which the arena
- * had no room. */
-
-/* Each measured thread also runs before and after its record: the kernel's end of it, mostly unmapping. On a busy
- * virtual machine that took up to 0.1 ms of CPU time for each of 4000 threads. And clocks are not read all at the same
- * moment. */
-#define UNMEASURED_LEAST_NS 20000000u
-#define UNMEASURED_THREAD_NS 500000u
-#define UNMEASURED_PART 50 /* of the process's time, too */
-
-static struct {
-    uint64_t before_ns; /* of the process's clock when its first thread began: of threads before exec */
-} unmeasured;
-
-static void unmeasured_begin(void)
-{
-    uint64_t process_ns = own_clock_ns_sig(CLOCK_PROCESS_CPUTIME_ID);
-    uint64_t thread_ns = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID);
-    if (process_is_attached_sig())
-        thread_ns = 0; /* it met the runtime just now */
-    unmeasured.before_ns = process_ns > thread_ns ? process_ns - thread_ns : 0;
-}
-
-/* The sum of all records' CPU times, and how many threads they are of. */
-static uint64_t measured_ns(uint64_t *n_threads)
-{
-    struct arena_header *header = arena_header_sig();
-    struct arena_chunk *chunks = (struct arena_chunk *)(void *)((char *)header + header->chunk_table_offset);
-    uint32_t n_chunks = atomic_load(&header->n_chunks);
-    uint64_t sum_ns = 0;
-    if (n_chunks > header->chunk_limit)
-        n_chunks = header->chunk_limit;
-    for (uint32_t i = 0; i < n_chunks; i++) {
-        char *data = (char *)header + header->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
-        struct arena_thread *records = (struct arena_thread *)(void *)data;
-        uint32_t used_bytes = chunks[i].kind == ARENA_THREADS ? arena_run_used(&chunks[i], n_chunks - i) : 0;
-        for (uint32_t k = 0; k < used_bytes / sizeof *records; k++) {
-            sum_ns += atomic_load(&records[k].cpu_time_ns);
-            *n_threads += 1 + atomic_load(&records[k].n_merged);
-        }
-    }
-    return sum_ns;
-}
-
-/* process_ns: the process's clock before the last records were closed.  ctx: ordinary, when they are */
-static void unmeasured_record(uint64_t process_ns)
-{
-    uint64_t n_threads = 0, known_ns = measured_ns(&n_threads) + unmeasured.before_ns;
-    uint64_t least_ns = UNMEASURED_LEAST_NS + n_threads * UNMEASURED_THREAD_NS + process_ns / UNMEASURED_PART;
-    if (process_ns > known_ns && process_ns - known_ns > least_ns)
-        atomic_store(&arena_header_sig()->unmeasured_ns, process_ns - known_ns);
-}
-
 /* --- threads --- */
 
 /* Registering and ending threads. Ordinary code that may run inside the program's pthread_create and at thread exit;
@@ -561,7 +505,7 @@ bool thread_begin_first(bool is_active)
     struct thread_state *state = thread_prepare();
     events_install_handler();
     thread_switch_init_sig(is_active);
-    unmeasured_begin();
+    thread_unmeasured_begin(false);
     return state && thread_begin(state, 0);
 }
 
@@ -579,7 +523,7 @@ void thread_end_all(void)
     if (self)
         thread_end(self);
     if (arena_header_sig())
-        unmeasured_record(process_ns);
+        thread_unmeasured_record(process_ns);
 }
 
 void thread_leave_all(void)
@@ -592,7 +536,7 @@ void thread_leave_all(void)
     if (self)
         thread_end(self);
     events_remove_handler();
-    unmeasured_record(process_ns);
+    thread_unmeasured_record(process_ns);
 }
 
 bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uintptr_t high)
@@ -667,7 +611,7 @@ void thread_fork_child(void)
     atomic_store(&threads.free_states, 0);
     atomic_store(&threads.n_mapped, 0);
     atomic_store(&threads.is_over, false);
-    unmeasured.before_ns = 0;
+    thread_unmeasured_begin(true);
     if (!old)
         return;
     events_forget(old, is_half);

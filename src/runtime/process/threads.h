@@ -27,8 +27,29 @@ void thread_facts_record(struct thread_state *state);
 /* CPU clock of any thread of the process.  ctx: any */
 clockid_t thread_facts_clock(const struct thread_state *state);
 
+/* What the kernel has counted of a thread. */
+struct thread_usage {
+    uint64_t cpu_ns, user_ns, system_ns, n_page_faults;
+};
+
+/* The same of the calling thread until now, cpu_ns by its clock; zeros where the kernel does not say.
+ * ctx: ordinary, not in a sandbox */
+struct thread_usage thread_facts_now(void);
+
+/* Takes that off what is recorded of the calling thread: it was the profiler's. Does nothing in a thread that is not
+ * registered.  ctx: ordinary, at the start of the process */
+void thread_leave_out(const struct thread_usage *usage);
+
 /* What the kernel has counted of a thread so far is not of the measurement.  ctx: ordinary, before its first sample */
 void thread_facts_leave_out(struct thread_state *state);
+
+/* From now on what the process's CPU clock shows beyond its measured threads is of threads that are not; in a forked
+ * child from the begin of its clock.  ctx: ordinary, before a second thread begins */
+void thread_unmeasured_begin(bool is_forked);
+
+/* Records that time, where it is more than how clocks are read and threads end explains. process_ns: the process's
+ * clock before the last records were closed.  ctx: ordinary, when they are */
+void thread_unmeasured_record(uint64_t process_ns);
 
 /* Registers the calling thread with state (thread_prepare) and opens its events. stack_bytes: size of its stack, 0
  * for the main thread. False when the arena is full or the process is ending: the thread then runs unprofiled.

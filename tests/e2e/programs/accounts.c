@@ -160,9 +160,18 @@ static void without_parent(const char *way)
     work(0.4, 0);
 }
 
+/* What hpcrun says to have used before it became this process (,PID,CPU in ns,...), in seconds. */
+static double launcher_s(void)
+{
+    const char *usage = getenv("HPCRUN_LAUNCHER_USAGE");
+    const char *cpu = usage && *usage ? strchr(usage + 1, ',') : NULL;
+    return cpu ? atof(cpu + 1) / 1e9 : 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
+    double begun_s = (double)clock() / CLOCKS_PER_SEC;
     struct rusage usage;
     if (!strcmp(way, "short"))
         work_little();
@@ -183,7 +192,9 @@ int main(int argc, char **argv)
     if (!strcmp(way, "kernel") || !strcmp(way, "backoff"))
         work(0.6, !strcmp(way, "backoff")); /* the table's first touches may take a tenth of a second */
     getrusage(RUSAGE_SELF, &usage);
-    printf("{\"user_s\": %ld.%06ld, \"system_s\": %ld.%06ld, \"worked_s\": %f}\n", usage.ru_utime.tv_sec,
+    printf("{\"user_s\": %ld.%06ld, \"system_s\": %ld.%06ld, \"worked_s\": %f, ", usage.ru_utime.tv_sec,
            usage.ru_utime.tv_usec, usage.ru_stime.tv_sec, usage.ru_stime.tv_usec, worked_s);
+    printf("\"launcher_s\": %f, \"begun_s\": %f, \"ended_s\": %f}\n", launcher_s(), begun_s,
+           (double)clock() / CLOCKS_PER_SEC);
     return 0;
 }
