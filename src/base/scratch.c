@@ -11,48 +11,105 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
-enum { NOTED_MAX = 16, DEPTH_MAX = 256 };
+enum { NOTED_MAX = 16, DEPTH_MAX = 256, TRIES = 8 };
 
 static struct {
     pthread_mutex_t mutex;
     char *paths[NOTED_MAX]; /* NULL: free */
+    int locks[NOTED_MAX];   /* descriptors that say that we are alive, -1: none */
 } noted = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-void scratch_note(const char *path)
+/* lock_fd: is closed when the path is forgotten. */
+static void note(const char *path, int lock_fd)
 {
     (void)pthread_mutex_lock(&noted.mutex);
     for (size_t i = 0; i < NOTED_MAX; i++)
         if (!noted.paths[i]) {
             noted.paths[i] = strdup(path);
+            noted.locks[i] = lock_fd;
             break;
         }
     (void)pthread_mutex_unlock(&noted.mutex);
+}
+
+static void forget_at(size_t i)
+{
+    free(noted.paths[i]);
+    noted.paths[i] = NULL;
+    if (noted.locks[i] >= 0)
+        (void)close(noted.locks[i]);
+}
+
+void scratch_note(const char *path)
+{
+    note(path, -1);
 }
 
 void scratch_forget(const char *path)
 {
     (void)pthread_mutex_lock(&noted.mutex);
     for (size_t i = 0; i < NOTED_MAX; i++)
-        if (noted.paths[i] && strcmp(noted.paths[i], path) == 0) {
-            free(noted.paths[i]);
-            noted.paths[i] = NULL;
-        }
+        if (noted.paths[i] && strcmp(noted.paths[i], path) == 0)
+            forget_at(i);
     (void)pthread_mutex_unlock(&noted.mutex);
+}
+
+static const char *parent_directory(void)
+{
+    const char *parent = getenv("TMPDIR");
+    return parent && *parent ? parent : "/tmp";
+}
+
+/* A number of this host, which may share the directory with others, whose processes we do not see. */
+static unsigned host_number(void)
+{
+    struct utsname host;
+    unsigned number = 2166136261u; /* FNV-1a */
+    (void)uname(&host);
+    for (const char *p = host.nodename; *p; p++)
+        number = (number ^ (unsigned char)*p) * 16777619u;
+    return number;
+}
+
+static bool is_same_file(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+           ours.st_ino == there.st_ino;
+}
+
+/* Says that the directory is in use, for as long as we live. false: it is being cleared. Where there are no locks,
+ * nobody clears it. */
+static bool lock(const char *path, int *fd)
+{
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool is_ours = *fd >= 0 ? (flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && is_same_file(*fd, path)
+                            : errno != ENOENT;
+    if (!is_ours && *fd >= 0)
+        (void)close(*fd);
+    return is_ours;
 }
 
 int scratch_make(char *path, size_t size_bytes, const char *name, struct error *err)
 {
-    const char *parent = getenv("TMPDIR");
-    int len = snprintf(path, size_bytes, "%s/%s-XXXXXX", parent && *parent ? parent : "/tmp", name);
-    if (len < 0 || (size_t)len >= size_bytes)
-        return error_set(err, ERR_IO, "the path in TMPDIR is longer than %zu bytes", size_bytes);
-    if (!mkdtemp(path))
-        return error_set(err, ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
-    scratch_note(path);
-    return 0;
+    int fd;
+    for (int i = 0; i < TRIES; i++) {
+        int len = snprintf(path, size_bytes, "%s/%s-%08x-XXXXXX", parent_directory(), name, host_number());
+        if (len < 0 || (size_t)len >= size_bytes)
+            return error_set(err, ERR_IO, "the path in TMPDIR is longer than %zu bytes", size_bytes);
+        if (!mkdtemp(path))
+            return error_set(err, ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+        if (!lock(path, &fd))
+            continue;
+        note(path, fd);
+        return 0;
+    }
+    return error_set(err, ERR_IO, "%s: is removed by somebody else", path);
 }
 
 static void remove_inside(int parent, const char *name, unsigned depth)
@@ -86,6 +143,38 @@ void scratch_remove(const char *path)
     scratch_forget(path);
 }
 
+/* Whether nobody uses a directory of ours any more; it has another name then, so that what its owner has left at work
+ * finds nothing to write into. */
+static bool take_dead(int parent, char *name, size_t size_bytes)
+{
+    char other[300];
+    struct stat info;
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool is_dead = fd >= 0 && fstat(fd, &info) == 0 && info.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    (void)snprintf(other, sizeof other, "%.200s.gone", name);
+    if (is_dead && !strstr(name, ".gone") && renameat(parent, name, parent, other) == 0)
+        (void)snprintf(name, size_bytes, "%s", other);
+    if (fd >= 0)
+        (void)close(fd);
+    return is_dead;
+}
+
+void scratch_sweep(const char *name)
+{
+    char begin[64], found[300];
+    DIR *directory = opendir(parent_directory());
+    int len = snprintf(begin, sizeof begin, "%s-%08x-", name, host_number());
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (strncmp(entry->d_name, begin, (size_t)len) != 0)
+            continue;
+        (void)snprintf(found, sizeof found, "%s", entry->d_name);
+        if (take_dead(dirfd(directory), found, sizeof found))
+            remove_inside(dirfd(directory), found, 0);
+    }
+    if (directory)
+        (void)closedir(directory);
+}
+
 void scratch_remove_noted(void)
 {
     char other[4200];
@@ -97,8 +186,7 @@ void scratch_remove_noted(void)
         (void)snprintf(other, sizeof other, "%.4000s.gone-%d", noted.paths[i], (int)getpid());
         bool is_moved = rename(noted.paths[i], other) == 0;
         remove_inside(AT_FDCWD, is_moved ? other : noted.paths[i], 0);
-        free(noted.paths[i]);
-        noted.paths[i] = NULL;
+        forget_at(i);
     }
     (void)pthread_mutex_unlock(&noted.mutex);
 }

@@ -13,6 +13,10 @@
  * written to path [size_bytes].  err: ERR_IO */
 int scratch_make(char *path, size_t size_bytes, const char *name, struct error *err);
 
+/* Removes what processes of this user that have ended on this host without removing it, as by SIGKILL, have made under
+ * that name. What is in use stays. */
+void scratch_sweep(const char *name);
+
 /* Removes the directory with all that is in it, and its note; links in it are removed, never followed. What cannot be
  * removed stays. */
 void scratch_remove(const char *path);

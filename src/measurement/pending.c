@@ -174,6 +174,28 @@ bool pending_is_copy(const char *dir, char *from, size_t n_from)
     return n > 0;
 }
 
+size_t pending_copy_rest(const char *from, const char *to,
+                         bool (*is_left_out)(const struct names_file *file, const void *context), const void *context)
+{
+    char old[PATH_MAX], new[PATH_MAX];
+    struct names_file file;
+    struct error ignored;
+    size_t n = 0;
+    DIR *dir = opendir(from);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        bool is_topology = strncmp(entry->d_name, "topology-", 9) == 0;
+        if (entry->d_name[0] == '.' ||
+            (!is_topology && (names_parse(entry->d_name, &file, &ignored) != 0 || is_left_out(&file, context))))
+            continue;
+        (void)snprintf(old, sizeof old, "%.3800s/%s", from, entry->d_name);
+        (void)snprintf(new, sizeof new, "%.3800s/%s", to, entry->d_name);
+        n += symlink(old, new) == 0 && !is_topology && strcmp(file.suffix, "hpcrun") == 0;
+    }
+    if (dir)
+        (void)closedir(dir);
+    return n;
+}
+
 /* --- files that wait elsewhere --- */
 
 /* Detour directories; see pending.h. */

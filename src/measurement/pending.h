@@ -51,6 +51,14 @@ int pending_copy_note(const char *from, const char *to, struct error *err);
 /* Whether dir is such a copy; from [n_from]: of which directory, at most so much of it as there is room. */
 bool pending_is_copy(const char *dir, char *from, size_t n_from);
 
+struct names_file;
+
+/* Adds to a copy what else is in the directory `from` (absolute) by links: files of processes that have ended, and what
+ * those of other hosts have saved. is_left_out: whether a file is copied in another way; its context. Returns the
+ * number of profiles. */
+size_t pending_copy_rest(const char *from, const char *to,
+                         bool (*is_left_out)(const struct names_file *file, const void *context), const void *context);
+
 /* --- files that wait elsewhere --- */
 
 /* Detours. A detour is a directory elsewhere, such as on the node's own disk, where files are written first because the

@@ -313,7 +313,8 @@ int running_find(struct running_list *list, struct error *err)
 void running_fini(struct running_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
-        (void)munmap((void *)(uintptr_t)list->processes[i].arena, list->processes[i].size_bytes);
+        if (list->processes[i].arena) /* else it was moved elsewhere */
+            (void)munmap((void *)(uintptr_t)list->processes[i].arena, list->processes[i].size_bytes);
         running_process_fini(&list->processes[i]);
     }
     free(list->processes);
@@ -321,7 +322,7 @@ void running_fini(struct running_list *list)
     *list = (struct running_list){.tool = list->tool};
 }
 
-/* --- the answer --- */
+/* --- which ones are meant --- */
 
 enum { DEPTH_MAX = 256 };
 
@@ -362,16 +363,6 @@ static void keep(struct running_list *list, bool (*accepts)(const struct running
     running_fini(&rest);
 }
 
-static bool has_pid(const struct running_process *process, const void *pid)
-{
-    return process->pid == *(const pid_t *)pid;
-}
-
-static bool is_below(const struct running_process *process, const void *pid)
-{
-    return descends_from(process->pid, *(const pid_t *)pid);
-}
-
 /* Whether a process belongs to a job of Slurm, by its environment when it began. */
 static bool is_of_job(const struct running_process *process, const void *job)
 {
@@ -389,11 +380,6 @@ static bool is_of_job(const struct running_process *process, const void *job)
     return is_found;
 }
 
-static bool is_in_directory(const struct running_process *process, const void *directory)
-{
-    return strcmp(process->dir, directory) == 0;
-}
-
 /* Says why there is nothing to show of a process. */
 static int explain_pid(const struct running_list *list, pid_t pid)
 {
@@ -401,7 +387,9 @@ static int explain_pid(const struct running_list *list, pid_t pid)
     struct stat status;
     (void)snprintf(path, sizeof path, "/proc/%ld", (long)pid);
     if (stat(path, &status) != 0)
-        return tool_error(list->tool, "there is no process %ld", (long)pid);
+        return tool_error(list->tool,
+                          "there is no process %ld here; of a job of Slurm, its nodes know: srun --jobid=%ld --overlap",
+                          (long)pid, (long)pid);
     if (status.st_uid != geteuid() && geteuid() != 0)
         return tool_error(list->tool,
                           "process %ld belongs to another user (%lu): only that user and root may see its measurement",
@@ -412,68 +400,115 @@ static int explain_pid(const struct running_list *list, pid_t pid)
     return tool_error(list->tool, "process %ld is not being measured, nor is any process that it started", (long)pid);
 }
 
-/* Keeps a process, or else those below it: hpcrun itself, a shell, srun, make. text: its number, or a job's. */
-static void keep_pid(struct running_list *list, pid_t pid, const char *text)
-{
-    bool is_there = false;
-    char path[64];
-    for (size_t i = 0; i < list->n; i++)
-        is_there |= list->processes[i].pid == pid;
-    (void)snprintf(path, sizeof path, "/proc/%ld", (long)pid);
-    if (!is_there && access(path, F_OK) != 0)
-        keep(list, is_of_job, text);
-    else
-        keep(list, is_there ? has_pid : is_below, &pid);
-}
+/* One word that says which processes are meant. */
+struct operand {
+    const char *text;
+    pid_t pid;           /* that one and those below it; 0: no number */
+    bool is_job;         /* there is no such process: a job of Slurm */
+    char real[PATH_MAX]; /* directory; empty: no name of one */
+};
 
-static int choose_pid(struct running_list *list, const char *operand)
-{
-    char *end;
-    errno = 0;
-    long value = strtol(operand, &end, 10);
-    pid_t pid = (pid_t)value;
-    if (errno || *end || value <= 0 || value != (long)pid)
-        return tool_usage(list->tool, "%s: neither a process id nor a directory", operand);
-    keep_pid(list, pid, operand);
-    return list->n ? 0 : explain_pid(list, pid);
-}
+struct wanted {
+    struct operand *operands; /* [n] */
+    size_t n;
+    const struct running_list *known; /* those that were chosen before are meant as well; NULL: none */
+};
 
-static int choose_directory(struct running_list *list, const char *operand, const char *real)
+static void read_operand(const char *text, struct operand *operand)
 {
-    keep(list, is_in_directory, real);
-    return list->n ? 0 : tool_error(list->tool, "no running process is being measured into %s", operand);
-}
-
-int running_choose(struct running_list *list, const char *operand)
-{
-    char real[PATH_MAX];
+    char path[64], *end;
     struct stat status;
-    if (!operand)
+    *operand = (struct operand){.text = text};
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (*text && strspn(text, "0123456789") == strlen(text)) {
+        operand->pid = errno || value <= 0 || value != (long)(pid_t)value ? 0 : (pid_t)value;
+        (void)snprintf(path, sizeof path, "/proc/%ld", (long)operand->pid);
+        operand->is_job = operand->pid && access(path, F_OK) != 0;
+    } else if (!realpath(text, operand->real) || stat(operand->real, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        operand->real[0] = '\0';
+    }
+}
+
+static bool is_meant(const struct running_process *process, const struct operand *operand)
+{
+    return operand->real[0]  ? strcmp(process->dir, operand->real) == 0
+           : operand->is_job ? is_of_job(process, operand->text)
+                             : operand->pid && descends_from(process->pid, operand->pid);
+}
+
+static bool is_wanted(const struct running_process *process, const void *argument)
+{
+    const struct wanted *wanted = argument;
+    bool is = false;
+    for (size_t i = 0; i < wanted->n && !is; i++)
+        is = is_meant(process, &wanted->operands[i]);
+    for (size_t i = 0; wanted->known && i < wanted->known->n && !is; i++)
+        is = running_is_same(&wanted->known->processes[i], process);
+    return is;
+}
+
+/* Says why one word means nothing that runs. */
+static int explain(const struct running_list *list, const struct operand *operand)
+{
+    if (operand->pid)
+        return explain_pid(list, operand->pid);
+    if (operand->real[0])
+        return tool_error(list->tool, "no running process of this host is being measured into %s%s", operand->text,
+                          pending_wait(operand->real, 0) == PENDING_NONE
+                              ? ""
+                              : "; of other hosts hpcviewer --live --tui shows what they have saved there");
+    return tool_usage(list->tool, "%s: neither a process id nor a directory", operand->text);
+}
+
+static size_t count_words(const char *const *words)
+{
+    size_t n = 0;
+    while (words && words[n])
+        n++;
+    return n;
+}
+
+int running_choose(struct running_list *list, const char *const *words)
+{
+    struct wanted wanted = {.n = count_words(words)};
+    int status = 0;
+    if (!wanted.n)
         return 0;
-    if (strspn(operand, "0123456789") == strlen(operand))
-        return choose_pid(list, operand);
-    if (!realpath(operand, real) || stat(real, &status) != 0 || !S_ISDIR(status.st_mode))
-        return tool_usage(list->tool, "%s: neither a process id nor a directory", operand);
-    return choose_directory(list, operand, real);
+    wanted.operands = calloc(wanted.n, sizeof *wanted.operands);
+    if (!wanted.operands)
+        return tool_error(list->tool, "out of memory");
+    for (size_t i = 0; i < wanted.n; i++) {
+        read_operand(words[i], &wanted.operands[i]);
+        if (!wanted.operands[i].pid && !wanted.operands[i].real[0] && !status)
+            status = explain(list, &wanted.operands[i]);
+    }
+    if (!status)
+        keep(list, is_wanted, &wanted);
+    if (!status && !list->n)
+        status = explain(list, &wanted.operands[0]);
+    free(wanted.operands);
+    return status;
+}
+
+bool running_keep(struct running_list *list, const char *const *words, const struct running_list *known)
+{
+    struct wanted wanted = {.n = count_words(words), .known = known};
+    if (!wanted.n)
+        return list->n > 0;
+    wanted.operands = calloc(wanted.n, sizeof *wanted.operands);
+    for (size_t i = 0; i < wanted.n && wanted.operands; i++)
+        read_operand(words[i], &wanted.operands[i]);
+    if (wanted.operands)
+        keep(list, is_wanted, &wanted);
+    free(wanted.operands);
+    return list->n > 0;
 }
 
 static bool is_readable(const struct running_process *process, const void *unused)
 {
     (void)unused;
     return process->is_readable;
-}
-
-bool running_keep(struct running_list *list, const char *operand)
-{
-    char real[PATH_MAX];
-    pid_t pid = operand && strspn(operand, "0123456789") == strlen(operand) ? (pid_t)strtol(operand, NULL, 10) : 0;
-    if (!operand)
-        return list->n > 0;
-    if (pid)
-        keep_pid(list, pid, operand);
-    else
-        keep(list, is_in_directory, realpath(operand, real) ? real : "");
-    return list->n > 0;
 }
 
 void running_keep_readable(struct running_list *list)

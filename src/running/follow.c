@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "measurement/names.h"
+#include "measurement/pending.h"
 
 #define LEAST_NS (1000 * (int64_t)CLOCK_MS_NS) /* from the end of one to the beginning of the next */
 #define SHARE 10                               /* one part in so many of a processor may be used */
@@ -37,8 +40,12 @@ struct follow {
     int64_t due_ns, begun_ns, shown_ns; /* by CLOCK_MONOTONIC: of the next one, of the maker, of what is ready */
     uint64_t n_seen, n_ready;           /* samples and blocks: when the maker began, and in what is ready */
     bool is_over, is_held;
-    char trouble[512], path[MADE_BYTES];
-    char dir[ARENA_PATH_MAX];  /* where the measurement of all that run is written; empty: there are several */
+    char trouble[512], path[MADE_BYTES], recording[MADE_BYTES];
+    char **dirs; /* [n_dirs] real paths: where the measurements of all that were seen are written */
+    size_t n_dirs, cap_dirs, n_named; /* the first n_named are those that words name */
+    pid_t *seen;                      /* [n_seen_pids] processes of this host */
+    size_t n_seen_pids, cap_seen;
+    size_t n_files;            /* processes in named directories that are known by their files */
     uint64_t start_ns, end_ns; /* CLOCK_REALTIME: the first one began, the last one was seen */
     bool is_paused;
     char phase[ARENA_PHASE_BYTES];
@@ -50,6 +57,27 @@ static int64_t now_ns(void)
 }
 
 /* --- looking --- */
+
+/* Notes a measurement directory once. */
+static void add_dir(struct follow *follow, const char *path)
+{
+    for (size_t i = 0; i < follow->n_dirs; i++)
+        if (strcmp(follow->dirs[i], path) == 0)
+            return;
+    char *copy =
+        vec_reserve(&follow->dirs, &follow->cap_dirs, follow->n_dirs + 1, sizeof *follow->dirs) ? strdup(path) : NULL;
+    if (copy)
+        follow->dirs[follow->n_dirs++] = copy;
+}
+
+static void add_seen(struct follow *follow, pid_t pid)
+{
+    for (size_t i = 0; i < follow->n_seen_pids; i++)
+        if (follow->seen[i] == pid)
+            return;
+    if (vec_reserve(&follow->seen, &follow->cap_seen, follow->n_seen_pids + 1, sizeof *follow->seen))
+        follow->seen[follow->n_seen_pids++] = pid;
+}
 
 /* How far the programs are. */
 static uint64_t count_records(const struct running_list *list)
@@ -64,27 +92,68 @@ static uint64_t count_records(const struct running_list *list)
     return n;
 }
 
-/* Looks at what runs; whether anything does. */
-static bool look(struct follow *follow)
+static bool is_looked_at(const struct running_list *list, const struct names_file *file, const char *dir)
+{
+    bool is = false;
+    for (size_t i = 0; i < list->n && !is; i++)
+        is = file->host_id == names_host_id() && file->pid == (uint32_t)list->processes[i].pid &&
+             strcmp(list->processes[i].dir, dir) == 0;
+    return is;
+}
+
+/* What programs of other nodes, and those that have ended, have saved in a named directory: adds a number that changes
+ * with it. */
+static void look_at_files(struct follow *follow, const char *dir)
+{
+    struct names_file *files = NULL;
+    struct error ignored;
+    struct stat info;
+    size_t n = 0;
+    if (names_list(dir, "objects", &files, &n, &ignored) != 0)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        char *path = is_looked_at(&follow->watch.list, &files[i], dir) ? NULL : names_path(dir, &files[i]);
+        if (path && stat(path, &info) == 0)
+            follow->n_seen += (uint64_t)info.st_mtim.tv_sec * 1000 + (uint64_t)info.st_mtim.tv_nsec / 1000000;
+        follow->n_files += path && files[i].thread == 0;
+        free(path);
+    }
+    free(files);
+}
+
+/* What the first process says of itself, and when all began. */
+static void look_at_processes(struct follow *follow)
 {
     struct running_list *list = &follow->watch.list;
-    if (!running_watch_step(&follow->watch, false))
-        return false;
-    const struct running_process *first = &list->processes[0];
-    const struct live *live = &running_now(first)->live;
+    const struct live *live = &running_now(&list->processes[0])->live;
     follow->is_paused = live->is_paused;
     memcpy(follow->phase, live->phase, sizeof follow->phase);
-    (void)snprintf(follow->dir, sizeof follow->dir, "%s", first->dir);
     for (size_t i = 0; i < list->n; i++) {
         uint64_t start_ns = running_now(&list->processes[i])->live.start_ns;
         if (!follow->start_ns || start_ns < follow->start_ns)
             follow->start_ns = start_ns;
-        if (strcmp(list->processes[i].dir, follow->dir) != 0)
-            follow->dir[0] = '\0';
+        add_dir(follow, list->processes[i].dir);
+        add_seen(follow, list->processes[i].pid);
     }
-    follow->n_seen = count_records(list);
-    follow->end_ns = clock_now_ns(CLOCK_REALTIME);
-    return true;
+}
+
+/* Looks at what runs; whether anything does, on this host, or on others as far as a named directory says so. */
+static bool look(struct follow *follow)
+{
+    bool runs = running_watch_step(&follow->watch, false) > 0;
+    follow->n_files = 0;
+    follow->n_seen = count_records(&follow->watch.list);
+    if (runs)
+        look_at_processes(follow);
+    for (size_t i = 0; i < follow->n_named; i++) {
+        look_at_files(follow, follow->dirs[i]);
+        runs |= pending_wait(follow->dirs[i], 0) != PENDING_NONE;
+    }
+    if (!follow->start_ns)
+        follow->start_ns = clock_now_ns(CLOCK_REALTIME);
+    if (runs)
+        follow->end_ns = clock_now_ns(CLOCK_REALTIME);
+    return runs;
 }
 
 /* --- making --- */
@@ -130,26 +199,41 @@ static void put_made(const struct follow *follow, const char *what, char path[MA
     (void)snprintf(path, MADE_BYTES, "%s/%u-%s", follow->scratch, follow->n_made, what);
 }
 
+/* Starts a tool with some words, and behind them others, NULL at the end. */
+static bool start_with(struct follow *follow, char *const *first, size_t n_first, char *const *others, size_t n_others)
+{
+    char **words = calloc(n_first + n_others + 1, sizeof *words);
+    if (!words)
+        return false;
+    memcpy(words, first, n_first * sizeof *words);
+    if (n_others)
+        memcpy(words + n_first, others, n_others * sizeof *words);
+    bool ok = start(follow, words);
+    free(words);
+    return ok;
+}
+
 static bool start_copy(struct follow *follow)
 {
     static char hpcrun[] = "hpcrun", option[] = "--copy";
-    char to[MADE_BYTES], *operand = follow->watch.operand ? strdup(follow->watch.operand) : NULL;
-    char *const words[] = {hpcrun, option, to, operand, NULL};
+    const char *const *asked = follow->watch.words;
+    char to[MADE_BYTES], *const first[] = {hpcrun, option, to};
+    size_t n = 0;
+    while (asked && asked[n])
+        n++;
     put_made(follow, "measurements", to);
-    bool ok = start(follow, words);
-    free(operand);
-    return ok;
+    return start_with(follow, first, 3, (char *const *)(uintptr_t)asked, n);
 }
 
 /* Of the copy; when all is over, of the measurement itself, which is complete. */
 static bool start_hpcprof(struct follow *follow)
 {
     static char hpcprof[] = "hpcprof", quiet[] = "-q", jobs[] = "-j1", output[] = "-o";
-    char from[MADE_BYTES], to[MADE_BYTES];
-    char *const words[] = {hpcprof, quiet, jobs, output, to, follow->is_over ? follow->dir : from, NULL};
+    char from[MADE_BYTES], to[MADE_BYTES], *const first[] = {hpcprof, quiet, jobs, output, to, from};
     put_made(follow, "measurements", from);
     put_made(follow, "database", to);
-    return start(follow, words);
+    return follow->is_over ? start_with(follow, first, 5, follow->dirs, follow->n_dirs)
+                           : start_with(follow, first, 6, NULL, 0);
 }
 
 static void begin_making(struct follow *follow)
@@ -172,6 +256,13 @@ static void remove_made(const struct follow *follow, unsigned number, const char
     (void)close(parent);
 }
 
+/* A database, and what it was made of, which has the time line. */
+static void remove_both(const struct follow *follow, unsigned number)
+{
+    remove_made(follow, number, "database");
+    remove_made(follow, number, "measurements");
+}
+
 /* The first sentence of what the tools said. */
 static void read_trouble(struct follow *follow)
 {
@@ -191,14 +282,14 @@ static bool end_making(struct follow *follow)
     char path[MADE_BYTES];
     int64_t pause_ns = (int64_t)(follow->cpu_s * SHARE * (double)CLOCK_S_NS) - (now_ns() - follow->begun_ns);
     follow->due_ns = now_ns() + (pause_ns > LEAST_NS ? pause_ns : LEAST_NS);
-    remove_made(follow, follow->n_made, "measurements");
     put_made(follow, "database", path);
     if (access(path, F_OK) != 0) {
+        remove_made(follow, follow->n_made, "measurements");
         read_trouble(follow);
         return false;
     }
     if (follow->ready && follow->ready != follow->taken)
-        remove_made(follow, follow->ready, "database");
+        remove_both(follow, follow->ready);
     follow->ready = follow->n_made;
     follow->n_ready = follow->n_seen;
     follow->shown_ns = follow->begun_ns;
@@ -228,19 +319,32 @@ static bool go_on_making(struct follow *follow)
     return goes_on && start_hpcprof(follow) ? false : end_making(follow);
 }
 
-/* Whether what has ended is all that was measured into its directory: then the files there say it in full. */
+/* Whether a file is of what was followed. */
+static bool is_followed(const struct follow *follow, const struct names_file *file)
+{
+    bool is = !follow->watch.words || follow->n_named > 0;
+    for (size_t i = 0; i < follow->n_seen_pids && !is; i++)
+        is = file->pid == (uint32_t)follow->seen[i];
+    return is;
+}
+
+/* Whether what has ended is all that was measured into its directories: then the files there say it in full. */
 static bool is_whole(const struct follow *follow)
 {
-    const char *operand = follow->watch.operand;
-    struct names_file *files = NULL;
+    struct names_file *files;
     struct error ignored;
-    size_t n = 0;
-    long pid = operand ? strtol(operand, NULL, 10) : 0;
-    bool is_whole = follow->dir[0] && names_list(follow->dir, "hpcrun", &files, &n, &ignored) == 0 && n > 0;
-    for (size_t i = 0; i < n && is_whole && pid > 0; i++)
-        is_whole = files[i].pid == (uint32_t)pid;
-    free(files);
-    return is_whole;
+    size_t n, n_all = 0;
+    bool is_whole = follow->n_dirs > 0 && (!follow->n_named || follow->n_named == follow->n_dirs);
+    for (size_t k = 0; k < follow->n_dirs && is_whole; k++) {
+        files = NULL;
+        n = 0;
+        is_whole = names_list(follow->dirs[k], "hpcrun", &files, &n, &ignored) == 0;
+        for (size_t i = 0; i < n && is_whole; i++)
+            is_whole = is_followed(follow, &files[i]);
+        n_all += n;
+        free(files);
+    }
+    return is_whole && n_all > 0;
 }
 
 bool follow_step(struct follow *follow)
@@ -278,16 +382,36 @@ static int wait_first(struct follow *follow, int stop_fd, struct error *err)
     return 0;
 }
 
-int follow_begin(const char *operand, int stop_fd, struct follow **follow, struct error *err)
+/* Finds what is meant. Programs of other nodes are known by the files that they save. */
+static int find_first(struct follow *follow, struct error *err)
+{
+    const char *const *words = follow->watch.words;
+    char real[PATH_MAX];
+    bool is_written = false;
+    for (; words && *words; words++)
+        if (strspn(*words, "0123456789") != strlen(*words) && realpath(*words, real)) {
+            add_dir(follow, real);
+            is_written |= pending_wait(real, 0) != PENDING_NONE;
+        }
+    follow->n_named = follow->n_dirs;
+    int code = running_find(&follow->watch.list, err);
+    if (code != 0)
+        return code;
+    if (!running_keep(&follow->watch.list, follow->watch.words, NULL) && !is_written)
+        return running_watch_begin(&follow->watch) ? error_set(err, ERR_NOT_FOUND, "%s", "") : 0; /* says why not */
+    return 0;
+}
+
+int follow_begin(const char *const *words, int stop_fd, struct follow **follow, struct error *err)
 {
     struct follow *made = *follow = calloc(1, sizeof *made);
     if (!made)
         return error_memory(err);
-    made->watch = (struct running_watch){.list.tool = "hpcviewer", .operand = operand};
+    made->watch = (struct running_watch){.list.tool = "hpcviewer", .words = words};
     int code = scratch_make(made->scratch, sizeof made->scratch, "hpcviewer", err);
     (void)snprintf(made->said, sizeof made->said, "%s/said", made->scratch);
-    if (code == 0 && running_watch_begin(&made->watch) != 0)
-        code = error_set(err, ERR_NOT_FOUND, "%s", "");
+    if (code == 0)
+        code = find_first(made, err);
     for (size_t i = 0; code == 0 && i < made->watch.list.n; i++)
         if (made->watch.list.processes[i].is_foreign)
             code = error_set(err, ERR_UNSUPPORTED,
@@ -308,6 +432,10 @@ void follow_end(struct follow *follow)
     running_fini(&follow->watch.list);
     if (follow->scratch[0])
         scratch_remove(follow->scratch);
+    for (size_t i = 0; i < follow->n_dirs; i++)
+        free(follow->dirs[i]);
+    free(follow->dirs);
+    free(follow->seen);
     free(follow);
 }
 
@@ -322,10 +450,18 @@ int follow_wait_ms(const struct follow *follow)
 const char *follow_take(struct follow *follow)
 {
     if (follow->taken && follow->taken != follow->ready)
-        remove_made(follow, follow->taken, "database");
+        remove_both(follow, follow->taken);
     follow->taken = follow->ready;
     (void)snprintf(follow->path, sizeof follow->path, "%s/%u-database", follow->scratch, follow->taken);
     return follow->path;
+}
+
+const char *follow_recording(struct follow *follow)
+{
+    (void)snprintf(follow->recording, sizeof follow->recording, "%s/%u-measurements", follow->scratch, follow->taken);
+    if (access(follow->recording, F_OK) == 0)
+        return follow->recording;
+    return follow->is_over && follow->n_dirs == 1 ? follow->dirs[0] : NULL;
 }
 
 void follow_hold(struct follow *follow, bool is_held)
@@ -340,6 +476,7 @@ void follow_state(const struct follow *follow, struct follow_state *state)
         (struct follow_state){.elapsed_s = now > follow->start_ns ? (double)(now - follow->start_ns) / CLOCK_S_NS : 0,
                               .age_s = (double)(now_ns() - follow->shown_ns) / CLOCK_S_NS,
                               .n_processes = follow->is_over ? 0 : follow->watch.list.n,
+                              .n_files = follow->is_over ? 0 : follow->n_files,
                               .is_over = follow->is_over,
                               .is_held = follow->is_held,
                               .is_paused = follow->is_paused,

@@ -4,16 +4,17 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "arena/fate.h"
+#include "base/clock.h"
 #include "fmt/json.h"
 
-static double elapsed_s(const struct live *live)
+static double elapsed_s(const struct running_process *process)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    double s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)live->start_ns / 1e9;
+    const struct live *live = &running_now(process)->live;
+    double s = ((double)clock_now_ns(CLOCK_REALTIME) - (double)live->start_ns) / CLOCK_S_NS;
+    if (process->ended_at_s > 0)
+        s -= (double)clock_now_ns(CLOCK_MONOTONIC) / CLOCK_S_NS - process->ended_at_s;
     return s > 0.001 ? s : 0.001;
 }
 
@@ -176,14 +177,15 @@ static void put_wishes(const struct live *live, FILE *out)
 void running_print_one(struct running_process *process, bool by_lately, FILE *out)
 {
     const struct live *live = &running_now(process)->live;
-    double seconds = elapsed_s(live);
+    double seconds = elapsed_s(process);
     char lately[32];
     (void)snprintf(lately, sizeof lately, window_s(process) < 1.5 ? "second" : "%.0f s", window_s(process));
     (void)fprintf(out, "process   %ld: ", (long)process->pid);
     put_plain(out, live->exe[0] ? live->exe : "(starting)");
     (void)fprintf(out, "\ninto      ");
     put_plain(out, process->dir);
-    (void)fprintf(out, "\nrunning   %.1f s, %llu thread%s (%llu ended), sampling is %s\n", seconds,
+    (void)fprintf(out, "\n%s %.1f s, %llu thread%s (%llu ended), sampling is %s\n",
+                  process->ended_at_s > 0 ? "has ended" : "running  ", seconds,
                   (unsigned long long)live->n_threads_live, live->n_threads_live == 1 ? "" : "s",
                   (unsigned long long)(live->n_threads - live->n_threads_live),
                   live->is_paused     ? "paused"
@@ -221,13 +223,13 @@ void running_print_list(struct running_list *list, FILE *out)
         double rate = 0;
         for (uint32_t e = 0; e < live->n_events; e++)
             rate += rate_now(process, e);
-        (void)fprintf(out, "%7ld %10.1f %8llu %10llu %12.0f %9llu %6.1f MiB  ", (long)process->pid, elapsed_s(live),
+        (void)fprintf(out, "%7ld %10.1f %8llu %10llu %12.0f %9llu %6.1f MiB  ", (long)process->pid, elapsed_s(process),
                       (unsigned long long)live->n_threads_live, (unsigned long long)n_taken(live), rate,
                       (unsigned long long)n_dropped(live), (double)live->used_bytes / 1048576);
         put_plain(out, live->program);
         (void)fprintf(out, "  ");
         put_plain(out, process->dir);
-        (void)fprintf(out, "\n");
+        (void)fprintf(out, process->ended_at_s > 0 ? "  has ended\n" : "\n");
     }
 }
 
@@ -242,7 +244,7 @@ static void json_events(const struct running_process *process, struct buf *out)
         buf_printf(out, i ? ", {\"name\": " : "{\"name\": ");
         json_put_text(out, event->name);
         json_put_word_at(out, "taken", event->n_taken);
-        json_put_double_at(out, "per_second", (double)event->n_taken / elapsed_s(live));
+        json_put_double_at(out, "per_second", (double)event->n_taken / elapsed_s(process));
         json_put_double_at(out, "per_second_now", rate_now(process, i));
         json_put_key(out, "fates", 0);
         buf_printf(out, "{");
@@ -305,7 +307,9 @@ static void json_process(struct running_process *process, struct buf *out)
     json_put_text_at(out, "executable", live->exe);
     json_put_text_at(out, "directory", process->dir);
     json_put_word_at(out, "rank", live->rank);
-    json_put_double_at(out, "elapsed_s", elapsed_s(live));
+    json_put_double_at(out, "elapsed_s", elapsed_s(process));
+    json_put_key(out, "ended", 0);
+    buf_printf(out, process->ended_at_s > 0 ? "true" : "false");
     json_put_word_at(out, "threads", live->n_threads_live);
     json_put_word_at(out, "threads_ended", live->n_threads - live->n_threads_live);
     json_put_key(out, "sampling", 0);

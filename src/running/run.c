@@ -3,10 +3,14 @@
 #include "running/running.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/options.h"
 
@@ -60,7 +64,8 @@ int running_status(const char *operand, bool is_json, FILE *out)
     struct error err;
     if (running_find(&list, &err) != 0)
         return tool_error("hpcrun", "%s", err.text);
-    int status = running_choose(&list, operand);
+    const char *const words[] = {operand, NULL};
+    int status = running_choose(&list, words);
     if (status == 0 && look_twice(&list, is_json, &err) != 0)
         status = tool_error("hpcrun", "%s", err.text);
     if (status == 0)
@@ -113,7 +118,7 @@ int running_command(char **words, int n, FILE *out)
     if (status == 0 && running_find(&list, &err) != 0)
         status = tool_error("hpcrun", "%s", err.text);
     if (status == 0)
-        status = running_choose(&list, words[0]);
+        status = running_choose(&list, (const char *const[]){words[0], NULL});
     if (status == 0)
         status = control_all(&list, command.data, out);
     buf_fini(&command);
@@ -124,15 +129,91 @@ int running_command(char **words, int n, FILE *out)
 /* --- hpcviewer --live --- */
 
 #define VIEWER "hpcviewer"
+#define FIND_MS 250 /* short programs are noticed that have this long */
+#define FINDS 4     /* of which a look is one */
 
-static void show_plain(struct running_list *list, FILE *out)
+/* The terminal whose keys are read one by one, and what it was like before; signals put it back. */
+static struct {
+    struct termios before;
+    volatile sig_atomic_t is_raw, is_over;
+} keys;
+
+static void keys_restore(void)
 {
+    if (keys.is_raw)
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &keys.before);
+    keys.is_raw = 0;
+}
+
+/* Only in the foreground: else the shell's terminal would change. */
+static void keys_take(void)
+{
+    struct termios raw;
+    if (keys.is_raw || tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &keys.before) != 0)
+        return;
+    raw = keys.before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    raw.c_cc[VMIN] = 0;
+    raw.c_cc[VTIME] = 0;
+    keys.is_raw = 1; /* before: a signal between the two restores what is */
+    (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+}
+
+static void on_end(int number)
+{
+    keys.is_over = number;
+}
+
+static void on_stop(int number)
+{
+    (void)number;
+    keys_restore();
+    (void)raise(SIGSTOP);
+}
+
+static void keys_begin(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction old, end = {.sa_handler = on_end}, stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            (void)sigaction(ends[i], &end, NULL);
+    if (sigaction(SIGTSTP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        (void)sigaction(SIGTSTP, &stop, NULL);
+}
+
+/* Waits, or until q is pressed or a signal comes; whether to go on. */
+static bool keys_wait(bool has_keys, int wait_ms)
+{
+    char typed[64];
+    if (has_keys)
+        keys_take();
+    struct pollfd input = {.fd = keys.is_raw ? STDIN_FILENO : -1, .events = POLLIN};
+    if (keys.is_over)
+        return false;
+    if (poll(&input, 1, wait_ms) > 0) {
+        ssize_t n = read(STDIN_FILENO, typed, sizeof typed);
+        if (n <= 0) /* the terminal is gone, or somebody else reads it */
+            (void)poll(NULL, 0, wait_ms);
+        for (ssize_t i = 0; i < n; i++)
+            if (typed[i] == 'q' || typed[i] == 'Q')
+                return false;
+    }
+    return !keys.is_over;
+}
+
+static void show_plain(struct running_watch *watch, FILE *out)
+{
+    struct running_list *list = &watch->list;
     if (list->n > 1)
         running_print_list(list, out);
     for (size_t i = 0; i < list->n && i < 4; i++) {
         (void)fprintf(out, "%s", i || list->n > 1 ? "\n" : "");
         running_print_one(&list->processes[i], true, out);
     }
+    if (watch->n_ended)
+        (void)fprintf(out, "\n%zu process%s ended meanwhile; what they measured is in the directory\n", watch->n_ended,
+                      watch->n_ended == 1 ? " has" : "es have");
 }
 
 /* Writes a line, as far as there are columns. */
@@ -149,7 +230,7 @@ static void put_cropped(const char *line, size_t n_bytes, size_t n_columns, FILE
 
 /* What fits the screen, from its top on: lines that have no room are left out, the last line says what there is to do.
  */
-static void show_screen(struct running_list *list, FILE *out)
+static void show_screen(struct running_watch *watch, FILE *out)
 {
     struct winsize size = {.ws_row = 24, .ws_col = 80};
     char *text = NULL;
@@ -157,7 +238,7 @@ static void show_screen(struct running_list *list, FILE *out)
     FILE *made = open_memstream(&text, &n_bytes);
     if (!made)
         return;
-    show_plain(list, made);
+    show_plain(watch, made);
     if (fclose(made) == 0) {
         (void)ioctl(fileno(out), TIOCGWINSZ, &size);
         n_rows = size.ws_row > 2 ? size.ws_row - 1u : 1;
@@ -169,41 +250,58 @@ static void show_screen(struct running_list *list, FILE *out)
             (void)fputc('\n', out);
             line += n + (line[n] == '\n');
         }
-        (void)fprintf(out, "%s", *line ? "Ctrl-C ends; --plain has all lines" : "Ctrl-C ends");
+        (void)fprintf(out, "%s", *line ? "q ends; --plain has all lines" : "q ends");
     }
     free(text);
 }
 
-static void show(struct running_list *list, const struct running_show *how, FILE *out)
+static void show(struct running_watch *watch, const struct running_show *how, FILE *out)
 {
     if (how->is_json) {
-        print_all_json(list, out);
+        print_all_json(&watch->list, out);
         return;
     }
     if (!how->is_plain && !how->is_once) {
-        show_screen(list, out);
+        show_screen(watch, out);
         return;
     }
-    show_plain(list, out);
+    show_plain(watch, out);
     (void)fprintf(out, "\n");
 }
 
-int running_show(const char *operand, const struct running_show *how, FILE *out)
+/* A second, in which processes that come are taken up, so that the next look sees also those that end at once. */
+static bool wait_second(struct running_watch *watch, bool has_keys)
 {
-    const struct timespec second = {.tv_sec = 1};
-    struct running_watch watch = {.list.tool = VIEWER, .operand = operand};
+    for (int i = 0; i < FINDS; i++) {
+        if (i)
+            running_watch_find(watch);
+        if (!keys_wait(has_keys, FIND_MS))
+            return false;
+    }
+    return true;
+}
+
+int running_show(const char *const *words, const struct running_show *how, FILE *out)
+{
+    struct running_watch watch = {.list.tool = VIEWER, .words = words, .keeps_ended = true};
+    bool has_keys = !how->is_plain && !how->is_once && !how->is_json && isatty(STDIN_FILENO) && isatty(fileno(out));
     int status = running_watch_begin(&watch);
-    bool is_first = true;
-    while (status == 0 && running_watch_step(&watch, true)) {
-        if (!is_first)
-            show(&watch.list, how, out);
+    bool is_first = true, runs = true;
+    if (has_keys && status == 0)
+        keys_begin();
+    while (status == 0 && runs && !keys.is_over) {
+        runs = running_watch_step(&watch, true) > 0;
+        if (watch.list.n && (!is_first || !how->is_once || !runs)) /* once: what is lately takes a second */
+            show(&watch, how, out);
         if (fflush(out) != 0)
             status = tool_error(VIEWER, "what is seen cannot be written");
-        if (status != 0 || (how->is_once && !is_first))
+        if (status != 0 || !runs || (how->is_once && !is_first) || !wait_second(&watch, has_keys))
             break;
         is_first = false;
-        (void)nanosleep(&second, NULL);
     }
+    keys_restore();
+    if (has_keys && status == 0)
+        (void)fprintf(out, "\n");
     running_fini(&watch.list);
-    return status;
+    return status ? status : keys.is_over ? 128 + keys.is_over : 0;
 }

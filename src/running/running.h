@@ -58,6 +58,7 @@ struct running_process {
     unsigned n_past;
     struct running_names *names; /* NULL until the first is asked for */
     bool is_foreign;             /* another user's: what it names is not opened */
+    double ended_at_s;           /* by CLOCK_MONOTONIC: it has ended, and its records stay for a while; 0: it runs */
     bool is_readable;
 };
 
@@ -78,11 +79,12 @@ int running_ask(struct running_list *list, int fd, uid_t uid, struct error *err)
  * running_fini.  err: ERR_IO, ERR_MEMORY */
 int running_find(struct running_list *list, struct error *err);
 void running_fini(struct running_list *list);
-/* Keeps those that operand means: a process id, or those below it; a measurement directory; a job of Slurm, where it is
- * no process; NULL: all. An exit status, after a message if it is not 0. */
-int running_choose(struct running_list *list, const char *operand);
-/* The same without a word; whether any are left. */
-bool running_keep(struct running_list *list, const char *operand);
+/* Keeps those that one of the words means, of which the last is NULL: a process id, with all that is below it; a
+ * measurement directory; a job of Slurm, where it is no process. No word, or words NULL: all. An exit status, after a
+ * message if it is not 0. */
+int running_choose(struct running_list *list, const char *const *words);
+/* The same without a message, and those of known, if not NULL, are kept, too; whether any are left. */
+bool running_keep(struct running_list *list, const char *const *words, const struct running_list *known);
 /* Keeps those that can still be read. */
 void running_keep_readable(struct running_list *list);
 /* Asks the companion for something (COMPANION_CONTROL) about a process, 0: all of its; answer: what it says, in words.
@@ -114,14 +116,20 @@ void running_process_fini(struct running_process *process);
 /* Processes that are looked at again and again. */
 struct running_watch {
     struct running_list list;
-    const char *operand; /* as in running_choose, borrowed */
+    const char *const *words; /* as in running_choose, borrowed */
+    bool keeps_ended;         /* processes that have ended stay in the list for some seconds */
+    size_t n_ended;           /* so many have ended since the beginning */
 };
 
 /* Finds them. An exit status, after a message if not 0; also where there are none. Ended by running_fini of the list.
  */
 int running_watch_begin(struct running_watch *watch);
-/* Takes up processes that have come, lets go of those that have ended, and looks at all, as running_look. Returns how
- * many there are. */
+/* Whether a process fills the same arena as before: after exec it is another one. */
+bool running_is_same(const struct running_process *a, const struct running_process *b);
+/* Takes up processes that have come, of which the records stay to be looked at, and lets go of those that have ended.
+ */
+void running_watch_find(struct running_watch *watch);
+/* The same, and looks at all, as running_look. Returns how many run. */
 size_t running_watch_step(struct running_watch *watch, bool with_sums);
 
 /* --- follow.c --- */
@@ -133,7 +141,8 @@ struct follow;
 struct follow_state {
     double elapsed_s;              /* of the program that began first */
     double age_s;                  /* of what is shown */
-    size_t n_processes;            /* that run */
+    size_t n_processes;            /* that run here */
+    size_t n_files;                /* processes that have ended, or run on other nodes, by what they have saved */
     bool is_over;                  /* none does any more: what is shown is the last */
     bool is_held;                  /* by follow_hold */
     bool is_paused;                /* the sampling, by its owner */
@@ -141,9 +150,9 @@ struct follow_state {
     const char *trouble;           /* why there is nothing newer; NULL: nothing */
 };
 
-/* Begins with the processes that operand means, and waits for their first database. stop_fd readable: end.
- * err: ERR_NOT_FOUND (nothing runs: a message was printed), ERR_IO, ERR_MEMORY */
-int follow_begin(const char *operand, int stop_fd, struct follow **follow, struct error *err);
+/* Begins with the processes that words mean (as in running_choose, borrowed), and waits for their first database.
+ * stop_fd readable: end. err: ERR_NOT_FOUND (nothing runs: a message was printed), ERR_IO, ERR_MEMORY */
+int follow_begin(const char *const *words, int stop_fd, struct follow **follow, struct error *err);
 /* Ends it, and removes what it made. NULL is allowed. */
 void follow_end(struct follow *follow);
 /* For poll(2): after how many milliseconds there is work, -1: never. */
@@ -152,6 +161,8 @@ int follow_wait_ms(const struct follow *follow);
 bool follow_step(struct follow *follow);
 /* The newest database, and the one before goes; it stays until this is asked again. */
 const char *follow_take(struct follow *follow);
+/* The measurement of the one that was taken, for its time line; NULL: it is not there. It stays as long as that. */
+const char *follow_recording(struct follow *follow);
 /* Makes none any more, or again. */
 void follow_hold(struct follow *follow, bool is_held);
 void follow_state(const struct follow *follow, struct follow_state *state);
@@ -168,8 +179,8 @@ void running_print_json(struct running_list *list, struct buf *out);
 
 /* --- run.c --- */
 
-/* Answers hpcrun --status: operand as in running_choose. Returns the tool's exit status, 1 after a message about a
- * process that is not measured. */
+/* Answers hpcrun --status about what operand means, NULL: all. Returns the tool's exit status, 1 after a message about
+ * a process that is not measured. */
 int running_status(const char *operand, bool is_json, FILE *out);
 /* hpcrun --control: words[0] is a process id or measurement directory, what follows is the command. An exit status. */
 int running_command(char **words, int n, FILE *out);
@@ -180,6 +191,6 @@ struct running_show {
     bool is_json;
 };
 /* Shows the processes each second until none is left. An exit status. */
-int running_show(const char *operand, const struct running_show *how, FILE *out);
+int running_show(const char *const *words, const struct running_show *how, FILE *out);
 
 #endif

@@ -342,48 +342,150 @@ def check_users(place):
     program.end()
 
 
+KILLS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+# How somebody looks: a table, the views as lines, and the views as a page.
+VIEWERS = {"table": ("--plain",), "lines": ("--tui", "--plain"), "page": ("--no-browser",)}
+
+
+class Kill:
+    """One viewer, companion or program that gets a signal at a random moment: while it begins, runs or ends."""
+
+    def __init__(self, place, number, chance):
+        self.place, self.number, self.chance = place, number, chance
+        self.victim, self.signal = chance.choice(["viewer", "companion", "program"]), chance.choice(KILLS)
+        self.phase, self.look = chance.choice(["begins", "runs", "ends"]), chance.choice(list(VIEWERS))
+        self.temporary = place / "tmp"
+        self.said, self.seen = place / f"kill{number}.said", 0
+
+    def words(self):
+        return f"kill {self.number} ({self.victim}, {self.signal.name}, when it {self.phase}, {self.look})"
+
+    def expect(self, condition, sentence):
+        expect(condition, f"{self.words()}: {sentence}")
+
+    def begin_viewer(self):
+        with open(self.said, "wb") as said:
+            return subprocess.Popen([BUILD / "hpcviewer", "--live", *VIEWERS[self.look], str(self.program.pid)], stdin=subprocess.PIPE,
+                                    stdout=said, stderr=said, env={**os.environ, "LC_ALL": "C", "TMPDIR": str(self.temporary)})
+
+    def companion(self):
+        found = [int(path.name.rsplit("-", 1)[1]) for path in self.program.directory.glob(".writing-*")]
+        return found[0] if found else None
+
+    def strike(self):
+        target = {"viewer": self.viewer.pid, "program": self.program.pid, "companion": self.companion()}[self.victim]
+        if target:
+            try:
+                os.kill(target, self.signal)
+            except ProcessLookupError: # it had ended
+                pass
+
+    def look_once(self):
+        """What is recorded for certain now."""
+        status = self.program.status()
+        self.seen = status["address_samples"] if status else 0
+
+    def end_program(self):
+        """The program is told to end; its status."""
+        process = self.program.process
+        try:
+            process.stdin.close()
+        except OSError:
+            pass
+        for _ in process.stdout:
+            pass
+        return process.wait(120)
+
+    def end_viewer(self):
+        """It ends by itself when the program has ended, or where its views stay, when it is told to."""
+        if self.look == "lines" and self.viewer.poll() is None:
+            try:
+                self.viewer.stdin.write(b"q\n")
+                self.viewer.stdin.close()
+            except OSError:
+                pass
+        elif self.look == "page" and self.viewer.poll() is None:
+            self.viewer.terminate()
+        try:
+            return self.viewer.wait(120)
+        except subprocess.TimeoutExpired:
+            self.expect(False, "the viewer hangs")
+            self.viewer.kill()
+            return self.viewer.wait()
+
+    def check_ends(self):
+        status = self.end_program()
+        if self.victim != "program":
+            self.expect(status == 7, f"the program ends with {status}")
+        else: # where it had ended before, with its own status
+            self.expect(status == -self.signal or self.phase == "ends" and status == 7, f"the program ends with {status}")
+        status = self.end_viewer()
+        said = self.said.read_text(encoding="utf-8", errors="replace")
+        # where it was told to end, or had nothing to show yet, it says so
+        wanted = {0, 1, 128 + signal.SIGTERM} | ({-self.signal, 128 + self.signal} if self.victim == "viewer" else set())
+        self.expect(status in wanted, f"the viewer ends with {status}: {said[-500:]}")
+        self.expect(status != 1 or "hpcviewer: " in said, f"the viewer fails without a word: {said[-500:]}")
+        self.expect("Assert" not in said and "Sanitizer" not in said, said[-500:])
+        left = [path.name for path in self.temporary.iterdir()]
+        if self.victim == "viewer" and self.signal == signal.SIGKILL and left:
+            subprocess.run([BUILD / "hpcviewer", "--live", "--tui", "--plain", "1"], capture_output=True, timeout=120, check=False,
+                           env={**os.environ, "TMPDIR": str(self.temporary)}) # the next one clears up behind it
+            left = [path.name for path in self.temporary.iterdir()]
+        self.expect(not left, f"files are left: {left}")
+
+    def check_data(self):
+        if self.victim == "companion":
+            run(BUILD / "hpcrun", "--collect", self.program.directory, status=None)
+        done = run(BUILD / "hpcprof", "-q", "-o", self.place / f"kill{self.number}", self.program.directory, status=None)
+        if done.returncode:
+            self.expect(not self.seen, f"{self.seen} samples were seen, and hpcprof says {done.stderr}")
+            return
+        text = run(BUILD / "hpcquery", "vars", "--json", "--top", "0", self.place / f"kill{self.number}").stdout
+        n = sum(row["samples"] for row in json.loads(text)["variables"])
+        self.expect(n >= self.seen, f"{n} samples, {self.seen} were seen before")
+
+    def run(self):
+        self.program = Program(self.place, f"kill{self.number}", 0.2)
+        if self.phase == "begins":
+            time.sleep(self.chance.random() * 0.2)
+            self.viewer = self.begin_viewer()
+            time.sleep(self.chance.random() * 0.3)
+        else:
+            self.program.wait_for(5)
+            self.viewer = self.begin_viewer()
+            time.sleep(self.chance.random() * 4)
+        if self.phase == "ends":
+            self.look_once()
+            self.program.process.stdin.close()
+            time.sleep(self.chance.random() * 0.2)
+        elif self.phase == "runs":
+            self.look_once()
+        self.strike()
+        if self.phase != "ends":
+            time.sleep(0.3)
+        self.check_ends()
+        self.check_data()
+        shutil.rmtree(self.program.directory, ignore_errors=True)
+        shutil.rmtree(self.place / f"kill{self.number}", ignore_errors=True)
+
+
 def check_kills(place, n_kills, chance):
     """Whoever is killed, nobody hangs, and what was recorded is there."""
+    (place / "tmp").mkdir(exist_ok=True)
+    counts = {}
     for i in range(n_kills):
-        victim = chance.choice(["viewer", "companion", "program"])
-        program = Program(place, f"kill{i}", 0.2)
-        program.wait_for(5)
-        viewer = subprocess.Popen([BUILD / "hpcviewer", "--live", "--plain", str(program.pid)], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
-        time.sleep(chance.random() * 2)
-        seen = program.status()["address_samples"] if victim != "companion" else 0
-        companions = [int(p.name.rsplit("-", 1)[1]) for p in program.directory.glob(".writing-*")]
-        if victim == "viewer":
-            viewer.kill()
-        elif victim == "program":
-            os.kill(program.pid, signal.SIGKILL)
-        elif companions:
-            os.kill(companions[0], signal.SIGKILL)
-        time.sleep(0.2)
-        if victim != "program":
-            _, status = program.end()
-            expect(status == 7, f"kill {i} of the {victim}: the program ends with {status}")
-        else:
-            program.process.wait(60)
-            program.process.stdin.close()
-            program.process.stdout.close()
-        try:
-            viewer.wait(30)
-        except subprocess.TimeoutExpired:
-            expect(False, f"kill {i} of the {victim}: the viewer hangs")
-            viewer.kill()
-        if victim == "companion":
-            run(BUILD / "hpcrun", "--collect", program.directory)
-        answer = database(program.directory, place / f"kill{i}")
-        n = sum(row["samples"] for row in answer["variables"])
-        expect(n >= 0.8 * seen, f"kill {i} of the {victim}: {n} samples, {seen} were seen")
-        shutil.rmtree(program.directory)
-    print(f"{n_kills} times viewer, companion or program were killed")
+        kill = Kill(place, i, random.Random(chance.random()))
+        before = len(failures)
+        kill.run()
+        key = f"{kill.victim} by {kill.signal.name}"
+        n, bad = counts.get(key, (0, 0))
+        counts[key] = n + 1, bad + (len(failures) > before)
+    print(f"{n_kills} times somebody was killed:", ", ".join(f"{key} {n}" + (f" ({bad} wrong)" if bad else "") for key, (n, bad) in sorted(counts.items())))
 
 
 def main():
     parser = argparse.ArgumentParser()
-    full = os.environ.get("LOCUS_TEST_MODE") == "full"
+    full = os.environ.get("LOCUS_TEST_FULL")
     parser.add_argument("--kills", type=int, default=200 if full else 20)
     parser.add_argument("--seconds", type=int, default=60 if full else 25)
     parser.add_argument("--loops", type=int, default=0)

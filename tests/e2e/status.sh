@@ -87,7 +87,7 @@ begin kept busy env SLURM_JOB_ID=77
 until_status kept 'len(s["processes"]) == 1 and s["processes"][0]["pid"] != '"$program"
 end_program kept
 begin many 40 env
-until_status many 'len(s["processes"]) == 1'
+until_status many 'len(s["processes"]) == 41' # of itself and all below it
 family=$program
 mapfile -t children < <(pgrep -P "$family")
 [ "${#children[@]}" = 40 ] || fail "${#children[@]} children"
@@ -105,7 +105,7 @@ expect_status 1 timeout 60 "$hpcrun" --status $$
 expect_text err 'is not being measured, nor is any process that it started'
 mkdir empty
 expect_status 1 timeout 60 "$hpcrun" --status empty
-expect_text err 'no running process is being measured into empty'
+expect_text err 'no running process of this host is being measured into empty'
 expect_status 2 timeout 60 "$hpcrun" --status nowhere
 expect_status 2 timeout 60 "$hpcrun" --status 12x
 expect_status 2 timeout 60 "$hpcrun" --status 1 2

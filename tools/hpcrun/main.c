@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcrun: see options.c for what it does and launch.c for how. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "export/advice/advice-try.h"
 #include "hpcrun.h"
 #include "measurement/names.h"
+#include "measurement/pending.h"
 #include "running/running.h"
 #include "sampling/machine.h"
 #include "sampling/perf-names.h"
@@ -75,19 +77,68 @@ static int copy_all(const struct running_list *list, const char *to)
     return status;
 }
 
+/* A directory, and the processes of this host whose records are read. */
+struct copied {
+    const struct running_list *list;
+    const char *directory;
+};
+
+static bool is_copied(const struct names_file *file, const void *context)
+{
+    const struct copied *copied = context;
+    bool is = false;
+    for (size_t i = 0; i < copied->list->n && !is; i++)
+        is = file->host_id == names_host_id() && file->pid == (uint32_t)copied->list->processes[i].pid &&
+             strcmp(copied->list->processes[i].dir, copied->directory) == 0;
+    return is;
+}
+
+/* What is in the directories that were named, of processes that have ended or run on other hosts. */
+static size_t copy_rest(char *const *words, const struct running_list *list, const char *to)
+{
+    char real[PATH_MAX];
+    struct error ignored;
+    size_t n = 0;
+    for (; *words; words++) {
+        const struct copied copied = {list, real};
+        size_t n_more = strspn(*words, "0123456789") != strlen(*words) && realpath(*words, real)
+                            ? pending_copy_rest(real, to, is_copied, &copied)
+                            : 0;
+        if (n_more)
+            (void)pending_copy_note(real, to, &ignored);
+        n += n_more;
+    }
+    return n;
+}
+
+static bool has_directory(char *const *words)
+{
+    bool is = false;
+    for (; *words && !is; words++)
+        is = strspn(*words, "0123456789") != strlen(*words) && access(*words, F_OK) == 0;
+    return is;
+}
+
 static int copy(const struct hpcrun_options *options)
 {
-    struct running_watch watch = {.list.tool = "hpcrun", .operand = options->command[0]};
+    struct running_list list = {.tool = "hpcrun"};
+    const char *const *words = (const char *const *)options->command;
     struct error err;
     char *to = NULL;
-    if (options->command[0] && options->command[1])
-        return tool_usage("hpcrun", "--copy takes one process id, one measurement directory, or nothing");
-    int status = running_watch_begin(&watch);
-    if (status == 0 && names_directory_make(options->copy, false, &to, &err) != 0)
+    int status = 0;
+    if (running_find(&list, &err) != 0)
+        return tool_error("hpcrun", "%s", err.text);
+    bool runs = running_keep(&list, words, NULL);
+    if (!runs && !has_directory(options->command))
+        status = running_choose(&list, words) ? 1 : tool_error("hpcrun", "no process of yours is being measured here");
+    else if (names_directory_make(options->copy, false, &to, &err) != 0)
         status = tool_error("hpcrun", "%s", err.text);
-    if (status == 0)
-        status = copy_all(&watch.list, to);
-    running_fini(&watch.list);
+    size_t n = status == 0 ? copy_rest(options->command, &list, to) : 0; /* first: names that are claimed avoid these */
+    if (status == 0 && !runs && n == 0)
+        status = tool_error("hpcrun", "%s: nothing was measured into it yet", words[0]);
+    else if (status == 0)
+        status = copy_all(&list, to);
+    running_fini(&list);
     free(to);
     return status;
 }

@@ -252,9 +252,9 @@ static const struct option_row rows[] = {
      "of its /sys/bus/event_source/devices and /proc/cpuinfo, and a file named opens with what its kernel answers. "
      "No program can run then."},
     {OPT_STATUS, "--status", NULL,
-     "Show measured processes without stopping them: process PID or those that it started, those measured into DIR, of "
-     "a job of Slurm, or all of yours. Of a single one also what costs most, since its start and in the last second: "
-     "variables, functions, threads, causes, waits, memory in use. hpcviewer --live shows that each second."},
+     "Show measured processes without stopping them: process PID and those that it started, those measured into DIR, "
+     "of a job of Slurm, or all of yours. Of a single one also what costs most, since its start and in the last "
+     "second: variables, functions, threads, causes, waits, memory in use. hpcviewer --live shows that each second."},
     {OPT_CONTROL, "--control", NULL,
      "Ask for something in a running measurement of your own. pause stops the sampling, resume goes on with it; rate N "
      "has clocks tick at most N times in a second of CPU time (1/2, 1/4, ... of what it was started with); mark NAME "
@@ -262,8 +262,8 @@ static const struct option_row rows[] = {
      "writes the measurement as it is now. Weights stay exact, and reports say what was paused."},
     {OPT_COPY, "--copy", "DIR",
      "Write what is measured so far into DIR, which becomes a measurement directory of its own, and exit: of process "
-     "PID, of those measured into a directory, or of all of yours, as --status takes them. The measured programs and "
-     "their companions do nothing for it, and go on."},
+     "PID and those that it started, of a directory with all that is in it, or of all of yours, as --status takes "
+     "them. The measured programs and their companions do nothing for it, and go on."},
     {OPT_JSON, "--json", NULL, "With --status: print JSON."},
     {OPT_ATTACH, "--unsafe-attach", "PID",
      "Measure process PID, which runs already, until it ends, --duration is over, or hpcrun gets SIGINT or SIGTERM; "
@@ -359,7 +359,7 @@ static const struct option_spec spec = {
     .summary = "measure which data and which code cost a program its time",
     .synopsis = "[options] [--] COMMAND [ARG...]\n--status [--json] [PID|DIR|JOBID]\n"
                 "--control PID|DIR pause|resume|rate N|mark [NAME]|snapshot\n"
-                "--copy DIR [PID|DIR|JOBID]\n--doctor [--machine DIR]\n"
+                "--copy DIR [PID|DIR|JOBID]...\n--doctor [--machine DIR]\n"
                 "-L [--machine DIR] [PATTERN...]\n"
                 "--unsafe-attach PID [--duration SECONDS] [--report] [options]\n--print-plan [-e EVENT]... [--machine "
                 "DIR]\n--collect DIR [--local DIR]\n"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measurement/names.h"
 #include "running/running.h"
 #include "serve.h"
 #include "session/face.h"
@@ -16,13 +17,25 @@ struct live_view {
     bool is_newer, is_on_terminal;
 };
 
-/* Opens a database, with the time line that is in it. */
-static int open_session(const char *path, struct session **session, struct error *err)
+static bool has_files(const char *directory, const char *suffix)
 {
+    struct names_file *files = NULL;
+    struct error ignored;
+    size_t n = 0;
+    bool has_any = names_list(directory, suffix, &files, &n, &ignored) == 0 && n > 0;
+    free(files);
+    return has_any;
+}
+
+/* Opens the newest database, with the time line of what it was made of, if there is one. */
+static int open_session(struct follow *follow, struct session **session, struct error *err)
+{
+    const char *path = follow_take(follow), *recording = follow_recording(follow);
     struct recordings inputs = {0};
     struct error ignored;
     int code = session_open(&path, 1, session, err);
-    if (code == 0 && recordings_add(&inputs, path, false, TOPOLOGY_VIEW_NUMATREE, NULL, &ignored) == 0)
+    bool has_time = code == 0 && recording && (has_files(recording, "events") || has_files(recording, "sched"));
+    if (has_time && recordings_add(&inputs, recording, false, TOPOLOGY_VIEW_NUMATREE, NULL, &ignored) == 0)
         (void)session_add_recordings(*session, &inputs, &ignored);
     recordings_fini(&inputs);
     return code;
@@ -34,7 +47,7 @@ static struct session *renew(void *context)
     struct session *session = NULL;
     struct error ignored;
     live->is_newer = false;
-    if (open_session(follow_take(live->follow), &session, &ignored) != 0)
+    if (open_session(live->follow, &session, &ignored) != 0)
         return NULL;
     session_close(live->served->session);
     live->served->session = session;
@@ -42,15 +55,15 @@ static struct session *renew(void *context)
     return session;
 }
 
-int live_view_begin(struct live_view **live, const char *operand, struct served *served, struct error *err)
+int live_view_begin(struct live_view **live, const char *const *words, struct served *served, struct error *err)
 {
     struct live_view *made = *live = calloc(1, sizeof *made);
     if (!made)
         return error_memory(err);
     made->served = served;
     served->live = made;
-    int code = follow_begin(operand, served->stop_fd, &made->follow, err);
-    return code ? code : open_session(follow_take(made->follow), &served->session, err);
+    int code = follow_begin(words, served->stop_fd, &made->follow, err);
+    return code ? code : open_session(made->follow, &served->session, err);
 }
 
 void live_view_end(struct live_view *live)
@@ -90,6 +103,9 @@ static void tell(void *context, struct buf *out)
     put_clock(state.elapsed_s - (state.is_held && !state.is_over ? state.age_s : 0), out);
     if (state.n_processes > 1)
         buf_printf(out, ", %zu processes", state.n_processes);
+    if (state.n_files)
+        buf_printf(out, ", %zu %sby %s files", state.n_files, state.n_processes ? "more " : "",
+                   state.n_files == 1 ? "its" : "their");
     if (state.is_paused && !state.is_over)
         buf_printf(out, ", sampling paused");
     if (*state.phase && !state.is_over)

@@ -80,8 +80,9 @@ static const struct option_row rows[] = {
     {OPTION_SAVE_SESSION, "--save-session", "FILE",
      "Write which recordings these are and what was said of them into a session."},
     {OPTION_LIVE, "--live", NULL,
-     "Show programs that are being measured while they run, each second anew: INPUT is a process id (or what started "
-     "such processes), a measurement directory or a job of Slurm; without one all of yours that run here. They are "
+     "Show programs that are being measured while they run, each second anew: INPUT is a process id, with all that it "
+     "has started, a measurement directory or a job of Slurm, or several of these; without one all of yours that run "
+     "here. They are "
      "shown in a browser where one can be started, or with --no-browser or --port; with --tui in the same views on the "
      "terminal; else as a table. What is lately is of the last 10 seconds."},
     {OPTION_ONCE, "--once", NULL, "With --live: print one block, of a second, and end."},
@@ -103,9 +104,9 @@ static const struct option_spec spec = {
                 "--tui|--plain [--keys KEYS] INPUT [AFTER]\n"
                 "[--port N] [--no-browser] --session FILE\n"
                 "-o FILE.html [RECORDING-OPTIONS] INPUT...\n"
-                "--live [--plain|--json] [--once] [PID|DIR|JOBID]\n"
-                "--live --tui [--plain] [--keys KEYS] [PID|DIR|JOBID]\n"
-                "--live [--port N] [--no-browser] [PID|DIR|JOBID]",
+                "--live [--plain|--json] [--once] [PID|DIR|JOBID]...\n"
+                "--live --tui [--plain] [--keys KEYS] [PID|DIR|JOBID]...\n"
+                "--live [--port N] [--no-browser] [PID|DIR|JOBID]...",
     .description =
         "Shows what the time of a run went to, its variables, code, threads and memory, in a browser. INPUT is a "
         "database, or a measurement directory or a file of perf, of which hpcprof makes one that lasts as long as "
@@ -135,7 +136,10 @@ static const struct option_spec spec = {
         "--tui or in a browser, the numbers become newer each second or two, as far as that takes a tenth of one "
         "processor; what is chosen and open stays. On the terminal p holds the screen, P pauses the sampling and goes "
         "on with it, K begins a phase and W writes the measurement as it is now. When the programs have ended their "
-        "last numbers stay.",
+        "last numbers stay. q ends the table on a terminal, too.\n\n"
+        "Of a measurement directory the views also have the programs that have ended, and those of other nodes, as "
+        "they were when they last saved what they had (10 seconds ago or so): hpcviewer --live --tui DIR shows all "
+        "nodes of a job together where they write into one directory, or into several that are named.",
     .rows = rows,
     .examples = "  hpcviewer hpctoolkit-app-database\n"
                 "The page, served until it is closed.\n\n"
@@ -173,7 +177,7 @@ struct viewer {
     struct recordings inputs;
     struct session *session;
     bool is_live;
-    const char *operand; /* --live: what is followed; NULL: all */
+    const char *const *words; /* --live: what is followed, NULL at the end; none: all */
 };
 
 /* --- the end --- */
@@ -592,7 +596,7 @@ static int follow(struct viewer *viewer, struct error *err)
 {
     const struct term_choice choice = {.is_plain = wants_lines(viewer), .keys = viewer->keys, .paths = {"DB", NULL}};
     struct live_view *live;
-    int code = live_view_begin(&live, viewer->operand, &viewer->served, err);
+    int code = live_view_begin(&live, viewer->words, &viewer->served, err);
     if (code == 0)
         code = viewer->on_terminal ? live_view_show(live, &choice, err) : serve_alone(viewer, err);
     session_close(viewer->served.session);
@@ -606,6 +610,8 @@ static int run(struct viewer *viewer)
 {
     struct error err = {0};
     hold_closed();
+    scratch_sweep("hpcviewer");
+    scratch_sweep("hpcviewer-door");
     int code = watch_begin(&err);
     if (code == 0 && !viewer->is_live)
         code = open_all(viewer, &err);
@@ -760,20 +766,18 @@ static int take_option(struct command *command, const struct option_scan *scan, 
 }
 
 /* --live: in the views of a database where that is asked for, or in a browser where there is one, else as a table. */
-static int show_live(struct command *command, char **inputs, int n)
+static int show_live(struct command *command, char **inputs)
 {
     struct viewer *viewer = &command->viewer;
     bool is_served = viewer->served.port || viewer->served.without_browser ||
                      (isatty(STDOUT_FILENO) && !serve_lacks_browser(&viewer->served));
-    if (n > 1)
-        return usage("--live takes one process id, measurement directory or job, or nothing");
-    viewer->operand = n ? inputs[0] : NULL;
+    viewer->words = (const char *const *)inputs; /* NULL behind them, as behind all arguments */
     viewer->on_terminal = command->is_screen;
     if (viewer->keys && !viewer->on_terminal)
         return usage("--keys goes with --tui");
     if (!viewer->on_terminal &&
         (!is_served || command->show.is_plain || command->show.is_once || command->show.is_json))
-        return running_show(viewer->operand, &command->show, stdout);
+        return running_show(viewer->words, &command->show, stdout);
     if (command->show.is_once || command->show.is_json || viewer->output)
         return usage("--once, --json and -o do not go with the views of --live");
     viewer->is_live = true;
@@ -794,7 +798,7 @@ static int run_command(struct command *command, int argc, char **argv)
         status = take_option(command, &scan, id);
     }
     if (!status && command->is_live)
-        return show_live(command, argv + scan.index, scan.n_operands);
+        return show_live(command, argv + scan.index);
     if (!status && (command->show.is_once || command->show.is_json))
         return usage("--once and --json go with --live only");
     if (!status && viewer->keys && !viewer->on_terminal)

@@ -18,9 +18,9 @@ struct served {
 
 /* --- live.c --- */
 
-/* Begins to follow the processes that operand means, whose session is that of *served from then on.
+/* Begins to follow the processes that words mean (borrowed), whose session is that of *served from then on.
  * err: as follow_begin and session_open */
-int live_view_begin(struct live_view **live, const char *operand, struct served *served, struct error *err);
+int live_view_begin(struct live_view **live, const char *const *words, struct served *served, struct error *err);
 /* Shows it on the terminal, with browsers beside that.  err: as term_run */
 int live_view_show(struct live_view *live, const struct term_choice *choice, struct error *err);
 /* Does what there is to be done, and after how many milliseconds there is more, -1: never. */
