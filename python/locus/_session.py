@@ -302,10 +302,11 @@ def _add_reports():
 _add_reports()
 
 
-def runs(paths, report="list", by=None, base=None, metric=None, top=0, min=None, all=False):
+def runs(paths, report="list", by=None, base=None, metric=None, top=0, min=None, all=False, beyond_noise=False):
     """The Answer of a report about many inputs, each of them a run, as hpcquery runs prints it: "list" (what they were; all: also what
     is the same in all of them), "functions" (statistics over the runs of each group), "scaling" and "regression". by: the column of the
-    list that groups have in common, or that is the number of workers; base: the run that others are compared with. paths: a list.
+    list that groups have in common, or that is the number of workers; base: the run that others are compared with; beyond_noise: regression
+    without what changed no more than runs of the same group differ. paths: a list.
 
     >>> answer = locus.runs([database, database], "functions", top=1)
     >>> answer["runs"][0], json.loads(answer.to_json())["functions"][0]["runs"], answer.to_text().split()[0]
@@ -316,7 +317,7 @@ def runs(paths, report="list", by=None, base=None, metric=None, top=0, min=None,
         if value is not None:
             made[key] = float(value) if key == "min" else os.fspath(value)
     request, _alive = _request(made)
-    request.with_unused = bool(all)
+    request.with_unused, request.beyond_noise = bool(all), bool(beyond_noise)
     handle, names = ctypes.c_void_p(), [os.fsencode(path) for path in paths]
     library.check("session_ask_runs", (ctypes.c_char_p * len(names))(*names), len(names), request, handle)
     return Answer(None, made, handle)

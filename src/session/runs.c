@@ -170,7 +170,7 @@ static int add_costs(struct runs *runs, uint32_t run, const struct code_table *t
         const char *file = model_text(table->model, row->file);
         name.len_bytes = 0;
         buf_printf(&name, "%s\n%s", model_text(table->model, row->function),
-                   path_last(*file && *file != '<' ? file : model_text(table->model, row->module)));
+                   *file && *file != '<' ? file : model_text(table->model, row->module));
         int64_t id = name.failed ? -1 : strtab_intern(&runs->functions, name.data);
         ok = id >= 0 && vec_reserve(&runs->costs, &runs->cap_costs, runs->n_costs + 1, sizeof *runs->costs);
         if (ok)
@@ -206,6 +206,100 @@ static int read_run(struct runs *runs, uint32_t number, struct error *err)
     }
     session_close(session);
     return code;
+}
+
+/* The last n parts of the path behind the name of a function. */
+static const char *end_of(const char *function, unsigned n)
+{
+    const char *path = strchr(function, '\n') + 1, *end = path + strlen(path);
+    while (end > path && n > 0) {
+        end--;
+        n -= *end == '/';
+    }
+    return n == 0 ? end + 1 : path;
+}
+
+static bool has_more(const char *function, unsigned n)
+{
+    return end_of(function, n) != strchr(function, '\n') + 1;
+}
+
+/* Names that functions [n] go by: with as much of their paths as kept [n] says. *keys gets them, key_of [n] their
+ * numbers. False when out of memory. */
+static bool name_functions(const struct runs *runs, const unsigned *kept, struct strtab *keys, uint32_t *key_of)
+{
+    struct buf text = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < runs->functions.n_strings; i++) {
+        const char *name = runs->functions.strings[i];
+        text.len_bytes = 0;
+        buf_printf(&text, "%.*s\n%s", (int)strcspn(name, "\n"), name, end_of(name, kept[i]));
+        int64_t key = text.failed ? -1 : strtab_intern(keys, text.data);
+        ok = key >= 0;
+        key_of[i] = ok ? (uint32_t)key : 0;
+    }
+    buf_fini(&text);
+    return ok;
+}
+
+/* The last function of a key, and whether its run has another one of it. */
+struct seen {
+    uint32_t function, run;
+    bool is_there, has_others;
+};
+
+/* Says that functions of the same name are told apart by one part more of their paths, where one run has two of them.
+ * seen [keys] is zero. Whether there were any. */
+static bool tell_apart(const struct runs *runs, const uint32_t *key_of, struct seen *seen, unsigned *kept)
+{
+    bool has_any = false;
+    char *const *names = runs->functions.strings;
+    for (size_t i = 0; i < runs->n_costs; i++) {
+        const struct cost *cost = &runs->costs[i];
+        struct seen *of = &seen[key_of[cost->function]];
+        bool is_other = of->is_there && of->run == cost->run && of->function != cost->function;
+        if (is_other && (has_more(names[cost->function], kept[cost->function]) ||
+                         has_more(names[of->function], kept[of->function])))
+            has_any = of->has_others = true;
+        *of = (struct seen){cost->function, cost->run, true, of->has_others};
+    }
+    for (size_t i = 0; has_any && i < runs->functions.n_strings; i++)
+        kept[i] += seen[key_of[i]].has_others;
+    return has_any;
+}
+
+/* Functions are the same in two runs that have the same name and the same end of the path of their file: the last part,
+ * as a program may have been built elsewhere, and as many more as tell those of one run apart. */
+static int merge_functions(struct runs *runs, struct error *err)
+{
+    size_t n = runs->functions.n_strings;
+    unsigned *kept = calloc(n + 1, sizeof *kept);
+    uint32_t *key_of = calloc(n + 1, sizeof *key_of);
+    struct seen *seen = NULL;
+    struct strtab keys = {0};
+    bool ok = kept && key_of, is_done = false;
+    for (size_t i = 0; ok && i < n; i++)
+        kept[i] = 1;
+    while (ok && !is_done) {
+        strtab_fini(&keys);
+        ok = name_functions(runs, kept, &keys, key_of);
+        free(seen);
+        seen = ok ? calloc(keys.n_strings + 1, sizeof *seen) : NULL;
+        ok = seen;
+        is_done = !ok || !tell_apart(runs, key_of, seen, kept);
+    }
+    for (size_t i = 0; ok && i < runs->n_costs; i++)
+        runs->costs[i].function = key_of[runs->costs[i].function];
+    if (ok) {
+        strtab_fini(&runs->functions);
+        runs->functions = keys;
+    } else {
+        strtab_fini(&keys);
+    }
+    free(kept);
+    free(key_of);
+    free(seen);
+    return ok ? 0 : error_memory(err);
 }
 
 static int compare_functions(const void *a, const void *b, void *context)
@@ -336,6 +430,21 @@ static void put_function(const struct runs *runs, uint32_t function, struct tabl
     table_put_text(rows, end + 1);
 }
 
+static const struct column unit_head[] = {{"unit", "unit", CELL_TEXT}};
+
+/* What costs are counted in, as the name of the metric says it: "usec" of "CPUTIME (usec)". */
+static void put_unit(const struct runs *runs, struct table *head)
+{
+    struct buf text = {0};
+    const char *at = strrchr(runs->metric, '('), *end = at ? strchr(at, ')') : NULL;
+    if (!end) {
+        table_put_absent(head);
+        return;
+    }
+    buf_append(&text, at + 1, (size_t)(end - at - 1));
+    table_put_made(head, &text);
+}
+
 /* Whether the runs differ in a key. */
 static bool differs(const struct runs *runs, int64_t key)
 {
@@ -358,6 +467,7 @@ static int list_runs(const struct runs *runs, struct answer *answer, struct erro
             column_list_make(&answer->columns, runs->keys.strings[k], runs->keys.strings[k], CELL_TEXT);
     column_list_make(&answer->columns, "total", "total", CELL_NUMBER);
     answer_begin(answer, "runs", NULL, 0);
+    put_unit(runs, answer_set_head(answer, COLUMNS(unit_head)));
     for (size_t i = 0; i < runs->n; i++) {
         table_put_text(&answer->rows, runs->all[i].path);
         for (size_t k = 0; k < runs->keys.n_strings; k++)
@@ -400,6 +510,7 @@ static int list_functions(const struct runs *runs, struct answer *answer, struct
 {
     (void)err;
     answer_begin(answer, "functions", COLUMNS(statistics_columns));
+    put_unit(runs, answer_set_head(answer, COLUMNS(unit_head)));
     for (size_t g = 0; g < runs->groups.n_strings; g++) {
         uint32_t group = runs->group_order[g];
         double total = runs->group_of[group].total;
@@ -498,6 +609,7 @@ static int list_scaling(const struct runs *runs, struct answer *answer, struct e
                              runs->groups.strings[g]);
         }
     answer_begin(answer, "scaling", COLUMNS(scaling_columns));
+    put_unit(runs, answer_set_head(answer, COLUMNS(unit_head)));
     if (find_elapsed(runs, costs))
         put_scaling(runs, -1, costs, true, &answer->rows);
     for (size_t g = 0; g < n; g++)
@@ -525,9 +637,10 @@ static const struct column regression_columns[] = {
     {"after", "after", CELL_NUMBER},
     {"change", "change", CELL_NUMBER},
     {"percent", "percent", CELL_PERCENT},
+    {"noise", "noise", CELL_NUMBER},
 };
-static const struct column regression_head[] = {{"base", "base", CELL_TEXT},
-                                                {"total_before", "total-before", CELL_NUMBER}};
+static const struct column regression_head[] = {
+    {"base", "base", CELL_TEXT}, {"total_before", "total-before", CELL_NUMBER}, {"unit", "unit", CELL_TEXT}};
 
 /* The run that others are compared with, by its path or the end of it; the first one for NULL. SIZE_MAX: there is none
  * of that name. */
@@ -543,8 +656,22 @@ static size_t find_base(const struct runs *runs)
 
 struct change {
     uint32_t run, function;
-    double before, after;
+    double before, after, noise; /* NAN: no run was made twice */
 };
+
+/* How far apart a function's costs are in runs that are alike: those of one group, that of either run. NAN: each is
+ * alone there, or nobody said what makes runs alike. */
+static double noise_of(const struct runs *runs, const double *own, size_t one, size_t other)
+{
+    double noise = NAN;
+    const size_t both[] = {one, other};
+    for (size_t i = 0; i < 2 && runs->request->by; i++) {
+        const struct statistics of = statistics_of(runs, own, runs->all[both[i]].group);
+        if (of.n > 1)
+            noise = isnan(noise) ? of.most - of.least : fmax(noise, of.most - of.least);
+    }
+    return noise;
+}
 
 static int compare_changes(const void *a, const void *b)
 {
@@ -569,14 +696,17 @@ static int list_regression(const struct runs *runs, struct answer *answer, struc
     for (uint32_t run = 0; run < runs->n; run++)
         for (uint32_t i = 0; run != base && i < runs->functions.n_strings; i++) {
             const double *own = &runs->own[i * runs->n];
-            if (own[run] != own[base] && percent_of(fabs(own[run] - own[base]), total) >= threshold)
-                changes[n++] = (struct change){run, i, own[base], own[run]};
+            double change = fabs(own[run] - own[base]), noise = noise_of(runs, own, base, run);
+            if (change > 0 && percent_of(change, total) >= threshold &&
+                !(runs->request->beyond_noise && change <= noise))
+                changes[n++] = (struct change){run, i, own[base], own[run], noise};
         }
     qsort(changes, n, sizeof *changes, compare_changes);
     answer_begin(answer, "regression", COLUMNS(regression_columns));
     struct table *head = answer_set_head(answer, COLUMNS(regression_head));
     table_put_text(head, runs->all[base].path);
     table_put_number(head, total);
+    put_unit(runs, head);
     for (size_t i = 0; i < n; i++) {
         const struct change *change = &changes[i];
         n_shown = i && changes[i - 1].run == change->run ? n_shown : 0;
@@ -590,6 +720,7 @@ static int list_regression(const struct runs *runs, struct answer *answer, struc
         table_put_number(&answer->rows, change->after);
         table_put_number(&answer->rows, change->after - change->before);
         table_put_number(&answer->rows, total > 0 ? 100 * (change->after - change->before) / total : (double)NAN);
+        table_put_number(&answer->rows, change->noise);
     }
     free(changes);
     return 0;
@@ -650,6 +781,8 @@ static int read_runs(struct runs *runs, const char *const *paths, size_t n, stru
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < n; i++)
         code = read_run(runs, i, err);
+    if (code == 0)
+        code = merge_functions(runs, err);
     return code ? code : arrange(runs, err);
 }
 

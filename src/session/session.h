@@ -50,6 +50,7 @@ struct request {
     const char *couplebreak;        /* ... couplebreak is "on" or "off", NULL: as it was ... */
     const char *topology;           /* ... and the topology is "own", "given", "given:FILE", which replaces the given
                                      * one, or "none", NULL: as it was */
+    bool beyond_noise;              /* of runs, regression: only what changed by more than runs that are alike differ */
 };
 
 /* Opens the database in a directory, of which there is one: n_paths is 1. *session is the caller's.
@@ -102,8 +103,8 @@ int session_ask_text(struct session *session, const struct request *request, uns
 /* Answers a report about several inputs [n_paths], each of them a run: "list" (what they were), "functions" (statistics
  * over the runs of each group), "scaling" and "regression", as hpcquery runs does. Of the request report, metric, top,
  * least, by (the key of what groups have in common, or of the number of workers), with_unused and subject (regression:
- * the path of the run that others are compared with; NULL: the first) are used. *answer is the caller's.
- * err: ERR_USAGE, ERR_NOT_FOUND (metric, key, run), and as session_open and frame_open */
+ * the path of the run that others are compared with; NULL: the first) and beyond_noise are used. *answer is the
+ * caller's. err: ERR_USAGE, ERR_NOT_FOUND (metric, key, run), and as session_open and frame_open */
 int session_ask_runs(const char *const *paths, size_t n_paths, const struct request *request, struct answer **answer,
                      struct error *err);
 

@@ -127,6 +127,8 @@ import json
 one, = json.load(open("noted-db/runs.json"))
 assert one["command"] == "./work an argument" and one["OMP_NUM_THREADS"] == "3" and one["HPCRUN_RUN_size"] == 'very "large"', one
 assert one["date"].endswith("Z") and one["host"] and "SLURM_JWT" not in one, one
+program = open("work", "rb").read()
+assert "build_id" not in one if b"GNU\0" not in program else bytes.fromhex(one["build_id"]) in program, one
 CODE
 expect_status 0 "$builddir/hpcprof" -q --extend -o noted-db noted
 [ "$(grep -c '"command"' noted-db/runs.json)" = 1 ] || fail "a run is there twice: $(cat noted-db/runs.json)"

@@ -65,6 +65,45 @@ def check_costs(scratch):
     expect("give inputs" in run("scaling", status=2), "no inputs")
 
 
+def check_places(scratch):
+    """Functions of the same name in files of the same name: told apart in a run, and found again where another run was built elsewhere."""
+    paths = []
+    for root, costs in (("/old", (100, 30, 7)), ("/builds/new", (100, 50, 7))):
+        paths.append(scratch / root.strip("/").replace("/", "-"))
+        files = ("one/a.c", "two/a.c", "one/b.c")
+        paths[-1].write_text("events: Ir\n" + "".join(f"fl={root}/{file}\nfn=main\n1 {cost}\n" for file, cost in zip(files, costs)), encoding="utf-8")
+    rows = rows_of("functions", *paths)
+    expect([(row["function"], row["file"], float(row["mean"])) for row in rows] == [("main", "one/a.c", 100), ("main", "two/a.c", 40), ("main", "b.c", 7)],
+           f"places: {rows}")
+    changed = rows_of("regression", *paths, status=3)
+    expect([(row["file"], float(row["change"]), row["noise"]) for row in changed] == [("two/a.c", 20, "")], f"places: {changed}")
+
+
+def check_noise(scratch):
+    """Runs of the same commit differ by some; what differs by no more is noise."""
+    text, paths = json.loads((bundle.golden("report") / "minicg.json").read_text(encoding="utf-8")), []
+    for i, (commit, factor) in enumerate((("a", 1), ("a", 1.1), ("b", 1.05), ("b", 1.06), ("c", 2))):
+        paths.append(scratch / f"noise-{i}")
+        m.write_database(paths[-1], scaled(text, factor))
+        (paths[-1] / "runs.json").write_text(json.dumps([{"HPCRUN_RUN_commit": commit, "build_id": f"{ord(commit):x}"}]), encoding="utf-8")
+    words = ("regression", "--by", "HPCRUN_RUN_commit", "--threshold", "0", *paths)
+    every, beyond = rows_of(*words, status=3), rows_of(words[0], "--beyond-noise", *words[1:], status=3)
+    expect({pathlib.Path(row["run"]).name for row in every} == {f"noise-{i}" for i in (1, 2, 3, 4)}, f"{len(every)} changes")
+    expect({pathlib.Path(row["run"]).name for row in beyond} == {"noise-4"} and beyond, f"beyond noise: {beyond}")
+    expect(all(abs(float(row["noise"]) - 0.1 * float(row["before"])) < 1e-6 * abs(float(row["before"])) + 1e-9 for row in every), f"noise: {every[0]}")
+    said = run(*words[:3], *paths, status=3).splitlines()[0]
+    expect(said.endswith("of 5 runs") and "(" in said, f"the metric is named: {said}")
+    answer = json.loads(run("functions", "--json", *paths))
+    expect(answer["unit"] and f"({answer['unit']})" in answer["metric"], f"the unit: {answer['metric']}, {answer['unit']}")
+    expect([row["build_id"] for row in rows_of("list", *paths)] == ["61", "61", "62", "62", "63"], "build ids are listed where they differ")
+
+
+def scaled(text, factor):
+    """A database whose costs are so many times as large."""
+    made = {**text, "values": [[scope, metric, value * factor] for scope, metric, value in text["values"]]}
+    return made
+
+
 def check_databases(scratch):
     text = json.loads((bundle.golden("report") / "minicg.json").read_text(encoding="utf-8"))
     paths = []
@@ -84,7 +123,7 @@ def check_databases(scratch):
     expect("needs a number" in run("scaling", "--by", "HPCRUN_RUN_size", *paths, status=1), "scaling by a word")
     answer = json.loads(run("functions", "--json", *paths))
     expect(answer["metric"] and len(answer["functions"]) == len(rows_of("functions", *paths)), f"JSON: {answer}")
-    expect("deviation" in run("functions", *paths).split("\n")[0], "text has titles")
+    expect("deviation" in run("functions", *paths).split("\n")[1], "text has titles")
     code = ("import sys, locus\nanswer = locus.runs(sys.argv[1:], 'functions', by='OMP_NUM_THREADS', top=1)\n"
             "print(answer.name, [(row['group'], row['runs']) for row in answer], answer.metric)")
     result = subprocess.run([sys.executable, "-c", code, *map(str, paths)], capture_output=True, check=False, text=True,
@@ -96,6 +135,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         check_costs(scratch)
+        check_places(scratch)
+        check_noise(scratch)
         check_databases(scratch)
     for failure in failures:
         print("FAIL:", failure)

@@ -22,6 +22,7 @@ static const struct ask_note notes[] = {
              "list -a, such as OMP_NUM_THREADS."},
     {ASK_MIN, "regression: how much a change has to be, of all that there was before (default 1)."},
     {ASK_ALL, "list: also what is the same in all runs."},
+    {ASK_BEYOND_NOISE, "regression: only what changed by more than the noise, and what no noise is known of."},
     {0, NULL},
 };
 
@@ -32,13 +33,19 @@ const struct report_kind runs_kind = {
     .manual =
         "runs puts inputs side by side, each of them a run: a database, or a file of another tool. The report is list "
         "unless another one is named. What a run was is known of databases: the command, host and date, the "
-        "environment that sets up threads and jobs (OMP_*, SLURM_JOB_* and others, and all that begins with "
-        "HPCRUN_RUN_, as hpcrun noted it), and how long it took. Functions are the same that have the same name and "
-        "file; what a run does not know has cost nothing there. In scaling <elapsed> has a speed-up, and efficiency is "
+        "program's build id, the environment that sets up threads and jobs (OMP_*, SLURM_JOB_* and others, and all "
+        "that "
+        "begins with HPCRUN_RUN_, as hpcrun noted it), and how long it took. Functions are the same that have the same "
+        "name and file, whose directory counts as far as it tells those of one run apart; what a run does not know has "
+        "cost nothing there. In scaling <elapsed> has a speed-up, and efficiency is "
         "the part of it that there could be; a cost is a sum over all workers, and its efficiency the part of it that "
-        "there was before. regression ends with status 3 where something has changed.",
+        "there was before. regression ends with status 3 where something has changed; its noise is how far a "
+        "function's "
+        "costs are apart in runs of the same group, where --by says what runs have in common and one was made more "
+        "than "
+        "once.",
     .example = "runs scaling --by OMP_NUM_THREADS app-1-database app-2-database app-4-database",
-    .options = ASK_ROWS | ASK(BY) | ASK(ALL) | ASK(BASE) | ASK(CSV) | ASK(JSON),
+    .options = ASK_ROWS | ASK(BY) | ASK(ALL) | ASK(BASE) | ASK(BEYOND_NOISE) | ASK(CSV) | ASK(JSON),
     .notes = notes,
 };
 
@@ -64,7 +71,8 @@ int runs_run(const struct settings *settings, const struct report_kind *kind, ch
                                                               : 0,
                                     .least = settings->min_percent,
                                     .has_least = settings->min_percent >= 0,
-                                    .with_unused = settings_ask(settings, ASK_ALL)};
+                                    .with_unused = settings_ask(settings, ASK_ALL),
+                                    .beyond_noise = settings_ask(settings, ASK_BEYOND_NOISE)};
     struct answer *answer;
     struct buf out = {0};
     struct error err = {0};
@@ -72,6 +80,8 @@ int runs_run(const struct settings *settings, const struct report_kind *kind, ch
     if (code != 0)
         return code == ERR_USAGE ? tool_usage("hpcquery", "%s", err.text)
                                  : tool_error("hpcquery", "runs: %s", err.text);
+    if (is_text)
+        buf_printf(&out, "%s of %zu run%s\n", answer_metric(answer), n - first, n - first == 1 ? "" : "s");
     answer_print(answer, settings->form, &out);
     int status = put_output(settings, &out);
     bool differs = strcmp(report, "regression") == 0 && table_rows(answer_rows(answer)) > 0;

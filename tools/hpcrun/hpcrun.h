@@ -67,16 +67,18 @@ int hpcrun_options_parse(int argc, char **argv, struct hpcrun_options *options, 
 /* --- program.c: where the program is, and whether it can be executed and measured --- */
 
 #define PROGRAM_PATH_MAX 4096
+#define PROGRAM_BUILD_ID_MAX 129 /* hexadecimal digits of 64 bytes, and the end */
 
 /* What was found out about a command. */
 struct program {
     char path[PROGRAM_PATH_MAX];   /* as it will be executed */
     char binary[PROGRAM_PATH_MAX]; /* the ELF file that runs: itself, or the interpreter of a script; may be empty */
     char loader[PROGRAM_PATH_MAX]; /* its dynamic loader (PT_INTERP), empty when static */
-    char sanitizer[64];            /* a sanitizer's library that must be loaded first, empty when none */
-    bool is_ia32;                  /* of 32 bits, where programs have 64 */
-    bool is_static;                /* there is no loader: the runtime is inside, or nothing can be measured */
-    int exit_status;               /* when it cannot be executed: 127 not found, 126 found but not executable; else 0 */
+    char build_id[PROGRAM_BUILD_ID_MAX]; /* of that file; "" for none */
+    char sanitizer[64];                  /* a sanitizer's library that must be loaded first, empty when none */
+    bool is_ia32;                        /* of 32 bits, where programs have 64 */
+    bool is_static;                      /* there is no loader: the runtime is inside, or nothing can be measured */
+    int exit_status; /* when it cannot be executed: 127 not found, 126 found but not executable; else 0 */
 };
 
 /* Looks for command as execvp(3) does. err: ERR_NOT_FOUND or ERR_IO, with program->exit_status set */

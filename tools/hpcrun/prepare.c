@@ -290,9 +290,10 @@ static bool tells_of_run(const char *variable)
 /* Notes what is run, for reports that compare runs: the command, where and when, and the environment that sets up
  * threads and jobs; what begins with HPCRUN_RUN_ the user says. Of a program that was there before, only that: hpcrun's
  * own environment is not its. */
-static int describe_run(const struct hpcrun_options *options, const char *directory, const struct run *run,
+static int describe_run(const struct hpcrun_options *options, const char *directory, const struct prepared *prepared,
                         struct error *err)
 {
+    const struct run *run = &prepared->run;
     char host[256] = "", date[40] = "", here[PATH_MAX] = "";
     struct buf out = {0}, text = {0};
     struct tm when;
@@ -311,6 +312,8 @@ static int describe_run(const struct hpcrun_options *options, const char *direct
         json_put_text_at(&out, "directory", getcwd(here, sizeof here) ? here : "");
     json_put_text_at(&out, "host", host);
     json_put_text_at(&out, "date", date);
+    if (prepared->program.build_id[0])
+        json_put_text_at(&out, "build_id", prepared->program.build_id);
     for (char **at = environ; *at; at++) {
         bool is_wanted = tells_of_run(*at) && (!options->attached || strncmp(*at, "HPCRUN_RUN_", 11) == 0);
         char *name = is_wanted ? strndup(*at, strcspn(*at, "=")) : NULL;
@@ -340,7 +343,7 @@ static int make_directory(const struct hpcrun_options *options, struct prepared 
     if (status != 0)
         return status;
     (void)snprintf(prepared->setup.dir, sizeof prepared->setup.dir, "%s", real);
-    status = describe_run(options, real, &prepared->run, err);
+    status = describe_run(options, real, prepared, err);
     free(real);
     if (status != 0)
         return status;
