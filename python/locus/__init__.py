@@ -575,7 +575,13 @@ class Frame(Familiar):
         return result.value
 
     def diff(self, after, column=None, threshold=0.0):
-        """(frame, differences): the nodes whose value changes by more than threshold percent of the total, largest first."""
+        """(frame, differences): the nodes whose value changes by more than threshold percent of the total, largest first, as (node,
+        before, after); node is a number of the frame that comes first, which has the nodes of both.
+
+        >>> both, differences = frame.diff(frame * 2)
+        >>> [(both.names[node], before, after) for node, before, after in differences]
+        [('work', 4.0, 8.0), ('main', 1.0, 2.0)]
+        """
         handle, pointer, n = ctypes.c_void_p(), ctypes.POINTER(abi.FrameDifference)(), ctypes.c_size_t()
         name = self.all_columns[self._column(column)]
         self._check("frame_diff", after._synced(), library.data(name), threshold, handle, pointer, n)

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The package locus of Python: nodes, values and cells of a frame are those that list-frame prints of the same file, with arrays of
 numpy and without; operations, queries, selections, tables of pandas and the display of a notebook say the same; what is wrong is an
-exception. `python-package.py --ask FILE` prints what the package makes of a file, under any interpreter that can run it."""
+exception. `python-package.py --ask FILE` prints what the package makes of a file, under any interpreter that can run it. The notebook in doc shows what its cells put out;
+`python-package.py --write-notebook` writes that there."""
+import ast
+import contextlib
 import gc
 import html.parser
+import io
 import json
 import math
 import os
@@ -241,7 +245,61 @@ def check_wheel(scratch):
     expect(words[:1] == [version] and "unpacked" in words[1] and "prefix" in words[2], f"the wheel's package: {done.stdout}{done.stderr}")
 
 
+NOTEBOOK = SOURCE / "doc" / "twelve-questions.ipynb"
+
+
+def run_notebook():
+    """The cells of the notebook with what each puts out in a notebook."""
+    notebook, names, count = json.loads(NOTEBOOK.read_text(encoding="utf-8")), {}, 0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        body = ast.parse("".join(cell["source"])).body
+        last = body.pop() if isinstance(body[-1], ast.Expr) else None
+        said, count, value = io.StringIO(), count + 1, None
+        with contextlib.redirect_stdout(said):
+            exec(compile(ast.Module(body, []), "cell", "exec"), names)  # pylint: disable=exec-used
+            if last is not None:
+                value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)  # pylint: disable=eval-used
+        cell["execution_count"], cell["outputs"] = count, []
+        if said.getvalue():
+            cell["outputs"].append({"name": "stdout", "output_type": "stream", "text": said.getvalue().splitlines(keepends=True)})
+        if value is not None:
+            data = {"text/plain": repr(value).splitlines(keepends=True)}
+            if hasattr(value, "_repr_html_"):
+                data["text/html"] = value._repr_html_().splitlines(keepends=True)
+            cell["outputs"].append({"data": data, "execution_count": count, "metadata": {}, "output_type": "execute_result"})
+    return notebook
+
+
+def shown(notebook):
+    """What the cells put out as text, blanks apart, with which versions of pandas differ."""
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    return ["".join(o.get("text", []) or o["data"]["text/plain"]).split() for o in outputs]
+
+
+def check_notebook():
+    """The notebook in doc shows what its cells put out."""
+    python = next((p for p, wanted in interpreters() if wanted and subprocess.run([p, "-c", "import pandas"], check=False, capture_output=True).returncode == 0), None)
+    if not python:
+        print("SKIP (part): no pandas for the notebook")
+        return
+    done = subprocess.run([python, __file__, "--notebook"], capture_output=True, check=False, text=True)
+    expect(done.returncode == 0, f"the notebook: {done.stderr[-800:]}")
+    made, kept = shown(json.loads(done.stdout or '{"cells": []}')), shown(json.loads(NOTEBOOK.read_text(encoding="utf-8")))
+    expect(len(made) >= 12, f"the notebook puts out {len(made)} texts")
+    for number, (now, before) in enumerate(zip(made, kept)):
+        expect(now == before, f"output {number} of the notebook: {' '.join(now)}, not {' '.join(before)}")
+    expect(len(made) == len(kept), "the notebook has other outputs")
+
+
 def main():
+    if sys.argv[1:2] == ["--notebook"]:
+        print(json.dumps(run_notebook()))
+        return
+    if sys.argv[1:2] == ["--write-notebook"]:
+        NOTEBOOK.write_text(json.dumps(run_notebook(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return
     if sys.argv[1:2] == ["--ask"]:
         print(json.dumps(ask(sys.argv[2])))
         return
@@ -260,6 +318,7 @@ def main():
             expect(not wanted or (made["type"] == wanted and "table" in made), f"{python}: {made}")
         check_types(scratch)
         check_wheel(scratch)
+        check_notebook()
         check_methods(tree, scratch)
         check_display(tree)
         check_errors(tree, scratch)
