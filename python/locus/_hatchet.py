@@ -601,8 +601,8 @@ class Familiar:
             n = max(len(self.profiles), 1)
             for name in self.columns:
                 found = {}
-                for node, _, value in zip(*self.cells(name)):
-                    found.setdefault(int(node), []).append(float(value))
+                for node, _, value in _rows_of(self.cells(name)):
+                    found.setdefault(node, []).append(value)
                 below = {node: float(function(values + [0.0] * (n - len(values)))) for node, values in found.items()}
                 made = made._put(name, self.sums(name), list(below), [0] * len(below), list(below.values()))
         return self._become(made)
@@ -616,12 +616,13 @@ class Familiar:
         """
         key = _attribute(column)
         made = self.run("group", key, "edges") if edges else self.run("group", key)
-        group_of = {name: i for i, name in enumerate(made.names)}
-        keys = [group_of[text] for text in self._keys(key)]
         ways = function if isinstance(function, dict) else {name: function for name in self.columns}
-        for name, how in ways.items():
-            if _way(how) != "sum":
-                made = made._put(name, self.sums(name), *_grouped(self.cells(name), keys, how))
+        others = {name: how for name, how in ways.items() if _way(how) != "sum"}
+        if others:
+            group_of = {name: i for i, name in enumerate(made.names)}
+            keys = [group_of[text] for text in self._keys(key)]
+        for name, how in others.items():
+            made = made._put(name, self.sums(name), *_grouped(self.cells(name), keys, how))
         return made
 
     def groupby_aggregate(self, groupby_column, agg_function="sum"):
@@ -866,13 +867,18 @@ def _each(values, number, word, function, is_turned):
     return [one(float(value)) for value in values]
 
 
+def _rows_of(cells):
+    """(node, profile, value) of each cell, as Python's own numbers."""
+    return zip(*(column.tolist() for column in cells))
+
+
 def _grouped(cells, keys, function):
     """(groups, profiles, values) of cells whose nodes are in groups keys[node]."""
     found, how = {}, _function(function)
     if arrays.numpy and len(keys) > _FEW:
         return arrays.grouped(cells, keys, _way(function), how)
-    for node, profile, value in zip(*cells):
-        found.setdefault((keys[node], int(profile)), []).append(float(value))
+    for node, profile, value in _rows_of(cells):
+        found.setdefault((keys[node], profile), []).append(value)
     return [g for g, _ in found], [p for _, p in found], [float(how(values)) for values in found.values()]
 
 
@@ -902,8 +908,8 @@ def _below(frame, name, function):
         return arrays.extremes_below(frame.cells(name), len(frame.profiles), frame._nodes("parents", library.ctypes.c_uint32)[:len(frame)],
                                      frame.depths, _way(function))
     how, made = _function(function), {}
-    for node, profile, value in zip(*frame.cells(name)):
-        made.setdefault(int(node), {})[int(profile)] = [float(value)]
+    for node, profile, value in _rows_of(frame.cells(name)):
+        made.setdefault(node, {})[profile] = [value]
     order, done = frame._call("frame_post_order"), {}
     for i in range(len(frame)):
         node = order[i]
