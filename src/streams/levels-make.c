@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the schedule of a stream to rows of stays with sums: see levels.h. Stays and marks are gathered while events are
- * gone through once. Then they go to their places row by row, in memory or, in the order that it has, into a file: what
- * has gone there takes no memory of ours, and is not copied again. */
+/* From the schedule of a stream to rows of stays with sums: see levels.h. Stays and marks are gathered, packed, while
+ * events are gone through once. Then they go to their places row by row, in memory or, in the order that it has, into a
+ * file: what has gone there takes no memory of ours, and is not copied again. */
 #include "streams/levels.h"
 
 #include <stdlib.h>
@@ -36,13 +36,35 @@ struct piece {
     struct packed packed[];
 };
 
+/* Some successive times of a row's marks: how long after the one before, in as many bytes as that takes, seven bits in
+ * each, the lowest first; all but the last have their highest bit set. */
+struct times_piece {
+    struct times_piece *next;
+    uint32_t n, capacity;
+    unsigned char gaps_ns[];
+};
+
+struct times {
+    struct times_piece *first, *last;
+    int64_t last_ns;
+};
+
 /* Memory for pieces, a slab at a time, which is freed at once. */
 struct slab {
     struct slab *before;
     size_t n_bytes, n_used;
 };
 
-enum { PIECE_FIRST = 16, PIECE_MOST = 4096, SLAB_LEAST = 1 << 16, SLAB_MOST = 1 << 24, RECENT = 4096 };
+enum {
+    PIECE_FIRST = 16,
+    PIECE_MOST = 4096,
+    TIMES_FIRST = 32,
+    TIMES_MOST = 1 << 14,
+    GAP_BYTES = 10,
+    SLAB_LEAST = 1 << 16,
+    SLAB_MOST = 1 << 24,
+    RECENT = 4096
+};
 
 /* A row that is being made. */
 struct growing {
@@ -56,7 +78,8 @@ struct growing {
     bool is_gone;           /* it has ended, so that nothing more is to be known of it */
     int64_t first_ns, last_ns;
     int64_t parts_ns[LEVEL_PARTS];
-    uint64_t n_times[LEVEL_MARKS], next[LEVEL_MARKS];
+    uint64_t n_times[LEVEL_MARKS];
+    struct times times[LEVEL_MARKS];
 };
 
 /* Where the row of a task was that was looked up. */
@@ -95,12 +118,14 @@ static const struct slots_kind row_kind = {sizeof(struct growing), row_hash, row
 
 static struct growing *row_put(struct making *making, enum level_kind kind, int32_t number)
 {
-    const struct growing like = {.number = number,
-                                 .kind = kind,
-                                 .known_ns = making->levels->begin_ns,
-                                 .packed_ns = making->levels->begin_ns,
-                                 .first_ns = INT64_MAX,
-                                 .last_ns = INT64_MIN};
+    struct growing like = {.number = number,
+                           .kind = kind,
+                           .known_ns = making->levels->begin_ns,
+                           .packed_ns = making->levels->begin_ns,
+                           .first_ns = INT64_MAX,
+                           .last_ns = INT64_MIN};
+    for (unsigned mark = 0; mark < LEVEL_MARKS; mark++)
+        like.times[mark].last_ns = making->levels->begin_ns;
     size_t i = slots_put(&making->slots, &row_kind, &making->rows, &making->n, &making->capacity, &like);
     making->failed |= i == SLOTS_NONE;
     if (i < UINT32_MAX && kind == LEVEL_TASK)
@@ -188,30 +213,45 @@ static void pack(struct making *making, struct growing *row)
     }
 }
 
-/* Unpacks the stays of a row. */
-static void unpack(const struct growing *row, int64_t begin_ns, struct level_stay *stays)
+/* How far the stays of a row have been unpacked. */
+struct unpacking {
+    const struct growing *row;
+    const struct piece *piece;
+    uint32_t i; /* in the piece */
+    int64_t t_ns;
+};
+
+/* Unpacks the next stays of a row, up to n_most of them; how many these were. */
+static size_t unpack(struct unpacking *from, size_t n_most, struct level_stay *stays)
 {
     const uint32_t no_key = (1u << PACKED_KEY) - 1;
-    int64_t t_ns = begin_ns;
-    for (const struct piece *piece = row->first; piece; piece = piece->next)
-        for (uint32_t i = 0; i < piece->n; i++) {
-            const struct packed *at = &piece->packed[i];
-            if (at->bits == PACKED_WHOLE) {
-                memcpy(stays, at + 1, sizeof *stays);
-                i += WHOLE - 1;
-            } else {
-                uint32_t key = at->bits & no_key;
-                int64_t from_ns = t_ns + at->gap_ns;
-                *stays = (struct level_stay){.from_ns = from_ns,
-                                             .to_ns = from_ns + at->length_ns,
-                                             .key = key == no_key ? LEVEL_NO_KEY : (int32_t)key,
-                                             .part = at->bits >> PACKED_KEY & 3,
-                                             .state = at->bits >> PACKED_STATE & 15};
-            }
-            t_ns = stays++->to_ns;
+    size_t n = 0;
+    while (n < n_most && from->piece) {
+        if (from->i == from->piece->n) {
+            from->piece = from->piece->next;
+            from->i = 0;
+            continue;
         }
-    if (row->n)
-        *stays = row->stay;
+        const struct packed *at = &from->piece->packed[from->i++];
+        if (at->bits == PACKED_WHOLE) {
+            memcpy(&stays[n], at + 1, sizeof *stays);
+            from->i += WHOLE - 1;
+        } else {
+            uint32_t key = at->bits & no_key;
+            int64_t from_ns = from->t_ns + at->gap_ns;
+            stays[n] = (struct level_stay){.from_ns = from_ns,
+                                           .to_ns = from_ns + at->length_ns,
+                                           .key = key == no_key ? LEVEL_NO_KEY : (int32_t)key,
+                                           .part = at->bits >> PACKED_KEY & 3,
+                                           .state = at->bits >> PACKED_STATE & 15};
+        }
+        from->t_ns = stays[n++].to_ns;
+    }
+    if (n < n_most && from->row) { /* the last one was not packed */
+        stays[n++] = from->row->stay;
+        from->row = NULL;
+    }
+    return n;
 }
 
 static void add_stay(struct making *making, struct growing *row, const struct level_stay *stay)
@@ -302,47 +342,61 @@ static unsigned marks_of(const struct making *making, const struct stream_event 
            (event->id == making->sample_id ? 1u << LEVEL_SAMPLE : 0);
 }
 
-static inline void count_row(struct growing *row, unsigned marks, int64_t t_ns)
+/* A piece behind the last one, which is full. */
+static bool add_times(struct making *making, struct times *times)
+{
+    uint32_t n = times->last ? times->last->capacity * 2 : TIMES_FIRST;
+    n = n < TIMES_MOST ? n : TIMES_MOST;
+    struct times_piece *piece = slab_take(making, sizeof *piece + n);
+    if (!piece)
+        return false;
+    *piece = (struct times_piece){.capacity = n};
+    if (times->last)
+        times->last->next = piece;
+    else
+        times->first = piece;
+    times->last = piece;
+    return true;
+}
+
+static inline void put_time(struct making *making, struct times *times, int64_t t_ns)
+{
+    uint64_t gap_ns = (uint64_t)t_ns - (uint64_t)times->last_ns;
+    if ((!times->last || times->last->n + GAP_BYTES > times->last->capacity) && !add_times(making, times)) {
+        making->failed = true;
+        return;
+    }
+    unsigned char *at = times->last->gaps_ns + times->last->n;
+    times->last_ns = t_ns;
+    for (; gap_ns > 0x7f; gap_ns >>= 7)
+        *at++ = (unsigned char)(gap_ns | 0x80);
+    *at++ = (unsigned char)gap_ns;
+    times->last->n = (uint32_t)(at - times->last->gaps_ns);
+}
+
+static inline void mark_row(struct making *making, struct growing *row, unsigned marks, int64_t t_ns)
 {
     if (!row)
         return;
     row->first_ns = t_ns < row->first_ns ? t_ns : row->first_ns;
     row->last_ns = t_ns > row->last_ns ? t_ns : row->last_ns;
     for (unsigned mark = 0; marks; mark++, marks >>= 1)
-        row->n_times[mark] += marks & 1;
+        if (marks & 1) {
+            row->n_times[mark]++;
+            put_time(making, &row->times[mark], t_ns);
+        }
 }
 
-/* Counts the marks of an event, which is of a CPU and a task. */
+/* Takes the marks of an event, which is of a CPU and a task. */
 static void take_event(void *context, const struct stream_event *event)
 {
     struct making *making = context;
     unsigned marks = marks_of(making, event);
     parts_making_event(making->parts, making->sched, event);
     if (event->cpu != STREAM_NO_CPU)
-        count_row(row_of(making, LEVEL_CPU, event->cpu), marks, event->t_ns);
+        mark_row(making, row_of(making, LEVEL_CPU, event->cpu), marks, event->t_ns);
     if (event->task > 0)
-        count_row(row_of(making, LEVEL_TASK, event->task), marks, event->t_ns);
-}
-
-static inline void enter(struct growing *row, unsigned marks, int64_t t_ns, int64_t *times)
-{
-    for (unsigned mark = 0; row && marks; mark++, marks >>= 1)
-        if (marks & 1)
-            times[row->next[mark]++] = t_ns;
-}
-
-/* Enters the marks of all rows at their places. */
-static void enter_marks(struct making *making, int64_t *times)
-{
-    const struct stream *stream = making->stream;
-    for (size_t i = 0; i < stream->n_events && !making->failed; i++) {
-        const struct stream_event *event = &stream->events[i];
-        unsigned marks = marks_of(making, event);
-        if (event->cpu != STREAM_NO_CPU)
-            enter(row_of(making, LEVEL_CPU, event->cpu), marks, event->t_ns, times);
-        if (event->task > 0)
-            enter(row_of(making, LEVEL_TASK, event->task), marks, event->t_ns, times);
-    }
+        mark_row(making, row_of(making, LEVEL_TASK, event->task), marks, event->t_ns);
 }
 
 /* --- making them --- */
@@ -395,7 +449,7 @@ static void place(struct making *making, struct levels *levels)
         levels->n_blocks += level_n_blocks(from->n);
         levels->n_tops += level_n_tops(from->n);
         for (unsigned mark = 0; mark < LEVEL_MARKS; mark++) {
-            row->first_time[mark] = from->next[mark] = levels->n_times;
+            row->first_time[mark] = levels->n_times;
             row->n_times[mark] = from->n_times[mark];
             levels->n_times += from->n_times[mark];
         }
@@ -403,20 +457,60 @@ static void place(struct making *making, struct levels *levels)
     levels->n_rows = making->n;
 }
 
+/* What goes into a file, as much at a time as stays in the caches. */
+enum { STAYS_AT_ONCE = 2048, TIMES_AT_ONCE = 8192 };
+
 /* Takes the stays of all rows to their places: stays, or into a file (NULL: none) by way of stays, which has room for
- * the longest row then. */
+ * STAYS_AT_ONCE then. */
 static void settle(struct making *making, struct level_stay *stays, struct levels_file *file)
 {
     struct levels *levels = making->levels;
+    size_t used = 0;
     for (size_t i = 0; i < making->n; i++) {
         const struct level_row *row = &levels->rows[i];
-        struct level_stay *at = file ? stays : stays + row->first_stay;
-        unpack(&making->rows[i], levels->begin_ns, at);
-        level_sum_up(at, row->n_stays, levels->blocks + row->first_block, levels->tops + row->first_top);
-        if (file)
-            levels_file_put(file, at, row->n_stays * sizeof *at);
+        struct unpacking from = {&making->rows[i], making->rows[i].first, 0, levels->begin_ns};
+        struct level_block sums = {{0}};
+        for (size_t done = 0; done < row->n_stays;) {
+            size_t room = file ? (STAYS_AT_ONCE - used) / LEVEL_BLOCK * LEVEL_BLOCK : row->n_stays;
+            size_t n = room < row->n_stays - done ? room : row->n_stays - done;
+            n = unpack(&from, n, stays + used);
+            level_sum_part(stays + used, done, n, &sums, levels->blocks + row->first_block,
+                           levels->tops + row->first_top);
+            used += n;
+            done += n;
+            if (file && used + LEVEL_BLOCK > STAYS_AT_ONCE) {
+                levels_file_put(file, stays, used * sizeof *stays);
+                used = 0;
+            }
+        }
+        level_sum_tops(levels->tops + row->first_top, level_n_blocks(row->n_stays));
     }
-    free_slabs(making);
+    if (file)
+        levels_file_put(file, stays, used * sizeof *stays);
+}
+
+/* The same of the times of all marks, with TIMES_AT_ONCE. */
+static void settle_times(const struct making *making, int64_t *times, struct levels_file *file)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < making->n * LEVEL_MARKS; i++) {
+        int64_t t_ns = making->levels->begin_ns;
+        for (const struct times_piece *piece = making->rows[i / LEVEL_MARKS].times[i % LEVEL_MARKS].first; piece;
+             piece = piece->next)
+            for (const unsigned char *at = piece->gaps_ns, *end = at + piece->n; at < end; at++) {
+                uint64_t gap_ns = *at & 0x7f;
+                for (unsigned shift = 7; *at & 0x80; shift += 7)
+                    gap_ns |= (uint64_t)(*++at & 0x7f) << shift;
+                t_ns = (int64_t)((uint64_t)t_ns + gap_ns);
+                times[used++] = t_ns;
+                if (file && used == TIMES_AT_ONCE) {
+                    levels_file_put(file, times, used * sizeof *times);
+                    used = 0;
+                }
+            }
+    }
+    if (file)
+        levels_file_put(file, times, used * sizeof *times);
 }
 
 static void *array(size_t n, size_t each)
@@ -430,10 +524,7 @@ static void *array(size_t n, size_t each)
 static int fill_stays(struct making *making, struct levels_file *file, struct error *err)
 {
     struct levels *levels = making->levels;
-    size_t n = file ? 0 : levels->n_stays;
-    for (size_t i = 0; file && i < levels->n_rows; i++)
-        n = levels->rows[i].n_stays > n ? levels->rows[i].n_stays : n;
-    struct level_stay *stays = array(n, sizeof *stays);
+    struct level_stay *stays = array(file ? STAYS_AT_ONCE : levels->n_stays, sizeof *stays);
     levels->blocks = array(levels->n_blocks, sizeof *levels->blocks);
     levels->tops = array(levels->n_tops, sizeof *levels->tops);
     bool ok = stays && levels->blocks && levels->tops;
@@ -450,19 +541,17 @@ static int fill_stays(struct making *making, struct levels_file *file, struct er
     return ok ? 0 : error_memory(err);
 }
 
-static int fill_times(struct making *making, struct levels_file *file, struct error *err)
+static int fill_times(const struct making *making, struct levels_file *file, struct error *err)
 {
     struct levels *levels = making->levels;
-    int64_t *times = array(levels->n_times, sizeof *times);
+    int64_t *times = array(file ? TIMES_AT_ONCE : levels->n_times, sizeof *times);
     if (times)
-        enter_marks(making, times);
-    if (times && file)
-        levels_file_put(file, times, levels->n_times * sizeof *times);
+        settle_times(making, times, file);
     if (file)
         free(times);
     else
         levels->times = times;
-    return !times || making->failed ? error_memory(err) : 0;
+    return times ? 0 : error_memory(err);
 }
 
 static int fill(struct making *making, struct levels_file *file, struct error *err)
@@ -470,7 +559,6 @@ static int fill(struct making *making, struct levels_file *file, struct error *e
     struct levels *levels = making->levels;
     qsort(making->rows, making->n, sizeof *making->rows, compare_rows);
     slots_fini(&making->slots); /* the rows have moved */
-    memset(making->recent, 0, RECENT * sizeof *making->recent);
     levels->rows = calloc(making->n + 1, sizeof *levels->rows);
     if (!levels->rows)
         return error_memory(err);

@@ -67,7 +67,7 @@ static struct level_top tally_top(const struct tally *tally)
     return top;
 }
 
-static void sum_tops(struct level_top *tops, size_t n_blocks)
+void level_sum_tops(struct level_top *tops, size_t n_blocks)
 {
     struct tally tally = {.n = 0};
     size_t first = 0, n = n_blocks;
@@ -84,22 +84,28 @@ static void sum_tops(struct level_top *tops, size_t n_blocks)
     }
 }
 
-void level_sum_up(const struct level_stay *stays, size_t n, struct level_block *blocks, struct level_top *tops)
+void level_sum_part(const struct level_stay *stays, size_t first, size_t n, struct level_block *sums,
+                    struct level_block *blocks, struct level_top *tops)
 {
     struct tally tally = {.n = 0};
-    struct level_block sums = {{0}};
     for (size_t i = 0; i < n; i++) {
         if (i % LEVEL_BLOCK == 0)
-            blocks[i / LEVEL_BLOCK] = sums;
-        sums.before_ns[stays[i].part] += stays[i].to_ns - stays[i].from_ns;
+            blocks[(first + i) / LEVEL_BLOCK] = *sums;
+        sums->before_ns[stays[i].part] += stays[i].to_ns - stays[i].from_ns;
         if (stays[i].part == LEVEL_RUNNING)
             tally_add(&tally, stays[i].key, stays[i].to_ns - stays[i].from_ns);
         if ((i + 1) % LEVEL_BLOCK == 0 || i + 1 == n) {
-            tops[i / LEVEL_BLOCK] = tally_top(&tally);
+            tops[(first + i) / LEVEL_BLOCK] = tally_top(&tally);
             tally_clear(&tally);
         }
     }
-    sum_tops(tops, level_n_blocks(n));
+}
+
+void level_sum_up(const struct level_stay *stays, size_t n, struct level_block *blocks, struct level_top *tops)
+{
+    struct level_block sums = {{0}};
+    level_sum_part(stays, 0, n, &sums, blocks, tops);
+    level_sum_tops(tops, level_n_blocks(n));
 }
 
 void levels_fini(struct levels *levels)

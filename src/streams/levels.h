@@ -96,6 +96,12 @@ size_t level_n_blocks(size_t n_stays);
 size_t level_n_tops(size_t n_stays);
 void level_sum_up(const struct level_stay *stays, size_t n, struct level_block *blocks, struct level_top *tops);
 
+/* The same piece by piece: n stays of a row, behind the first ones, a multiple of LEVEL_BLOCK, of which sums has the
+ * sums, at first zero. blocks, tops: of the row. Then the tops of its n_blocks are to be summed up. */
+void level_sum_part(const struct level_stay *stays, size_t first, size_t n, struct level_block *sums,
+                    struct level_block *blocks, struct level_top *tops);
+void level_sum_tops(struct level_top *tops, size_t n_blocks);
+
 /* Index of the first stay that ends behind t_ns; n: none. */
 size_t level_stay_at(const struct level_track *track, int64_t t_ns);
 
