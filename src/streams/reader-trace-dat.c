@@ -54,6 +54,7 @@ struct loader {
     uint32_t *heap; /* [n_heap] indexes of cpus, the next event's at the top */
     size_t n_heap;
     int code;
+    struct names_gathering *names; /* NULL: nobody asks for them */
 };
 
 static inline uint32_t get_word(const struct page_layout *layout, const unsigned char *at)
@@ -239,6 +240,7 @@ static inline bool put_event(struct loader *loader, struct stream *stream, struc
     event->id = get_half(layout, cpu->payload + layout->type_offset);
     event->n_bytes = cpu->n_payload;
     event->cpu = cpu->cpu;
+    stream_names_event(loader->names, event);
     return true;
 }
 
@@ -420,7 +422,9 @@ static int load_events(struct stream *stream, struct trace_dat *dat, struct erro
     }
     if (code == 0) {
         stream_expect_events(stream, n_bytes / EVENT_BYTES_LIKELY);
+        loader.names = stream_names_gather(stream);
         code = merge_cpus(&loader, stream);
+        stream_names_gathered(loader.names);
     }
     loader_fini(&loader);
     return code;

@@ -114,6 +114,14 @@ int stream_open_empty(const char *path, struct stream_part *part, struct stream 
 /* Sorts the events by time and CPU; what is equal keeps its order. False when out of memory. */
 bool stream_sort(struct stream *stream);
 
+struct names_gathering;
+
+/* Gathers the names that tasks have at times while events are read, which are in the caches then; each event by time.
+ * Whatever fails, stream_follow_names makes up for. NULL is allowed.  NULL: out of memory */
+struct names_gathering *stream_names_gather(struct stream *stream);
+void stream_names_event(struct names_gathering *gathering, const struct stream_event *event);
+void stream_names_gathered(struct names_gathering *gathering); /* frees it */
+
 /* The names that tasks had when, as bytes; and takes them again. take: false when out of memory.  put, err: buf.failed
  */
 void stream_names_put(const struct stream *stream, struct buf *out);

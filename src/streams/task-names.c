@@ -20,8 +20,8 @@ struct name_fields {
     const struct stream_field *task, *comm;
 };
 
-/* The pairs in the types of a stream; how many. */
-static size_t find_name_fields(const struct stream *stream, struct name_fields *pairs)
+/* The pairs in the types of a stream, of which the events may not be counted yet; how many. */
+static size_t find_name_fields(const struct stream *stream, bool is_counted, struct name_fields *pairs)
 {
     static const struct {
         const char *type, *task, *comm;
@@ -35,7 +35,7 @@ static size_t find_name_fields(const struct stream *stream, struct name_fields *
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t k = 0; k < stream->n_types && n < PAIRS_MAX; k++) {
             const struct stream_type *type = &stream->types[k];
-            if (!type->n_events || strcmp(type->name, rows[i].type) != 0)
+            if ((is_counted && !type->n_events) || strcmp(type->name, rows[i].type) != 0)
                 continue;
             pairs[n] = (struct name_fields){type->id, stream_field_of(type, rows[i].task),
                                             stream_field_of(type, rows[i].comm)};
@@ -68,7 +68,7 @@ static int name_by(struct stream *stream, const struct stream_event *event, cons
 bool stream_name_tasks(struct stream *stream)
 {
     struct name_fields pairs[PAIRS_MAX];
-    size_t n_pairs = find_name_fields(stream, pairs), n_missing = 0;
+    size_t n_pairs = find_name_fields(stream, true, pairs), n_missing = 0;
     int32_t settled[CACHE_SLOTS] = {0};
     for (size_t i = 0; i < stream->n_tasks; i++)
         n_missing += !stream->tasks[i].comm && stream->tasks[i].task != 0;
@@ -101,7 +101,8 @@ struct stream_names {
     struct since *all; /* [n]; by task and time when they have been followed */
     size_t n, capacity;
     struct strtab texts;
-    bool is_followed;
+    bool is_gathered; /* all names that events tell are there */
+    bool is_followed; /* and in order */
 };
 
 static struct stream_names *get_names(struct stream *stream)
@@ -163,6 +164,8 @@ struct following {
     struct last_name *lasts;
     size_t n_lasts, cap_lasts;
     struct slots slots;
+    struct name_fields pairs[PAIRS_MAX];
+    size_t n_pairs;
 };
 
 /* Whether an event tells of a task what the one before has told. bytes: of the event. */
@@ -174,22 +177,22 @@ static bool is_old(const struct following *following, int32_t task, const struct
         n_bytes - comm->offset < COMM_BYTES)
         return false;
     bool is_same = told->task == task && memcmp(told->comm, bytes + comm->offset, COMM_BYTES) == 0;
+    if (is_same)
+        return true;
     told->task = task;
     memcpy(told->comm, bytes + comm->offset, COMM_BYTES);
-    return is_same;
+    return false;
 }
 
-/* False when out of memory. */
-static bool follow_event(struct following *following, const struct stream_event *event, const struct name_fields *pair)
+/* What an event, which has these bytes, tells by a pair of fields. False when out of memory. */
+static bool follow_pair(struct following *following, const struct stream_event *event, const struct name_fields *pair,
+                        const unsigned char *bytes, size_t n_bytes)
 {
     static const struct slots_kind kind = {sizeof(struct last_name), last_hash, last_is_same};
     struct stream *stream = following->stream;
-    const unsigned char *bytes;
-    size_t n_bytes;
     int64_t task;
     struct buf comm = {0};
-    if (!stream_event_bytes(stream, event, &bytes, &n_bytes) ||
-        !stream_number_in(stream, bytes, n_bytes, pair->task, &task) || task <= 0 || task > INT32_MAX ||
+    if (!stream_number_in(stream, bytes, n_bytes, pair->task, &task) || task <= 0 || task > INT32_MAX ||
         is_old(following, (int32_t)task, pair->comm, bytes, n_bytes))
         return true;
     const struct last_name like = {(int32_t)task, -1};
@@ -206,6 +209,75 @@ static bool follow_event(struct following *following, const struct stream_event 
     }
     buf_fini(&comm);
     return ok;
+}
+
+static bool follow_event(struct following *following, const struct stream_event *event)
+{
+    const unsigned char *bytes = NULL;
+    size_t n_bytes = 0;
+    for (size_t k = 0; k < following->n_pairs; k++) {
+        if (event->id != following->pairs[k].id)
+            continue;
+        if (!bytes && !stream_event_bytes(following->stream, event, &bytes, &n_bytes))
+            return true;
+        if (!follow_pair(following, event, &following->pairs[k], bytes, n_bytes))
+            return false;
+    }
+    return true;
+}
+
+static bool following_init(struct following *following, struct stream *stream, bool is_counted)
+{
+    *following = (struct following){.stream = stream, .told = calloc(CACHE_SLOTS, sizeof *following->told)};
+    following->n_pairs = find_name_fields(stream, is_counted, following->pairs);
+    return following->told && get_names(stream);
+}
+
+static void following_fini(struct following *following)
+{
+    free(following->told);
+    free(following->lasts);
+    slots_fini(&following->slots);
+}
+
+/* Of a stream that is being read. */
+struct names_gathering {
+    struct following following;
+    int64_t last_ns;
+    size_t n_before; /* names that were there */
+    bool failed;     /* by an event that comes after a later one, too: what tells something new depends on the order */
+};
+
+struct names_gathering *stream_names_gather(struct stream *stream)
+{
+    struct names_gathering *gathering = calloc(1, sizeof *gathering);
+    if (gathering) {
+        gathering->last_ns = INT64_MIN;
+        gathering->failed = !following_init(&gathering->following, stream, false);
+        gathering->n_before = stream->names ? stream->names->n : 0;
+    }
+    return gathering;
+}
+
+void stream_names_event(struct names_gathering *gathering, const struct stream_event *event)
+{
+    if (!gathering || gathering->failed)
+        return;
+    gathering->failed = event->t_ns < gathering->last_ns || !follow_event(&gathering->following, event);
+    gathering->last_ns = event->t_ns;
+}
+
+void stream_names_gathered(struct names_gathering *gathering)
+{
+    struct stream_names *names = gathering ? gathering->following.stream->names : NULL;
+    if (!gathering)
+        return;
+    if (names && gathering->failed)
+        names->n = gathering->n_before;
+    else if (names)
+        names->is_gathered = true;
+    following_fini(&gathering->following);
+    free(gathering);
 }
 
 static int compare_since(const void *a, const void *b)
@@ -248,23 +320,19 @@ static void compress(struct stream *stream)
 int stream_follow_names(struct stream *stream, struct error *err)
 {
     struct stream_names *names = get_names(stream);
-    struct name_fields pairs[PAIRS_MAX];
-    struct following following = {.stream = stream, .told = calloc(CACHE_SLOTS, sizeof *following.told)};
-    size_t n_pairs = find_name_fields(stream, pairs);
-    bool ok = names && following.told;
-    for (size_t i = 0; ok && n_pairs && !names->is_followed && i < stream->n_events; i++) {
-        for (size_t k = 0; k < n_pairs && ok; k++)
-            if (stream->events[i].id == pairs[k].id)
-                ok = follow_event(&following, &stream->events[i], &pairs[k]);
+    struct following following = {0};
+    if (names && names->is_followed)
+        return 0;
+    bool ok = names && following_init(&following, stream, true);
+    for (size_t i = 0; ok && following.n_pairs && !names->is_gathered && i < stream->n_events; i++) {
+        ok = follow_event(&following, &stream->events[i]);
         stream_pass(stream, i);
     }
-    if (ok && !names->is_followed)
+    if (ok)
         compress(stream);
     if (ok)
-        names->is_followed = true;
-    free(following.told);
-    free(following.lasts);
-    slots_fini(&following.slots);
+        names->is_followed = names->is_gathered = true;
+    following_fini(&following);
     return ok ? 0 : error_memory(err);
 }
 

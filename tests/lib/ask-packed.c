@@ -2,7 +2,7 @@
 /* ask-packed DB REQUEST writes the answer to a request, which is JSON, as packed columns; ask-packed --json DB REQUEST
  * as JSON. Several words before the request are recordings on one axis of time, and --session FILE are those of a
  * session. ASK_BEFORE: a request that is asked before. ASK_AGAIN: how often to open, ask and close
- * instead, which prints the process's resident pages after each time. For tests. Exit status 1 and one sentence on
+ * instead, which prints the process's pages after each time. For tests. Exit status 1 and one sentence on
  * failure. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +27,16 @@ static int open_words(const char *const *words, size_t n, struct session **sessi
                                               : session_open_streams(words, n - 1, session, err);
 }
 
-static long resident_pages(void)
+/* Of the address space: what is resident also changes when the kernel makes a large page of small ones. */
+static long pages_now(void)
 {
-    long all = 0, resident = 0;
+    long all = 0;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (!file || fscanf(file, "%ld %ld", &all, &resident) != 2)
-        resident = 0;
+    if (!file || fscanf(file, "%ld", &all) != 1)
+        all = 0;
     if (file)
         (void)fclose(file);
-    return resident;
+    return all;
 }
 
 /* Opens, asks and closes n_times. */
@@ -49,7 +50,7 @@ static int open_again(const char *const *words, size_t n, long n_times, struct e
         code = code ? code : session_ask_packed(session, words[n - 1], &out, err);
         buf_fini(&out);
         session_close(session);
-        printf("%ld\n", resident_pages());
+        printf("%ld\n", pages_now());
     }
     return code;
 }
