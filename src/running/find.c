@@ -404,7 +404,7 @@ static int explain_pid(const struct running_list *list, pid_t pid)
 struct operand {
     const char *text;
     pid_t pid;           /* that one and those below it; 0: no number */
-    bool is_job;         /* there is no such process: a job of Slurm */
+    bool is_job;         /* nothing below that process is measured: a job of Slurm */
     char real[PATH_MAX]; /* directory; empty: no name of one */
 };
 
@@ -414,17 +414,25 @@ struct wanted {
     const struct running_list *known; /* those that were chosen before are meant as well; NULL: none */
 };
 
-static void read_operand(const char *text, struct operand *operand)
+/* Numbers of jobs are process ids as well, mostly of others. */
+static bool has_below(const struct running_list *list, const struct operand *operand)
 {
-    char path[64], *end;
+    bool has = false;
+    for (size_t i = 0; i < list->n && !has; i++)
+        has = descends_from(list->processes[i].pid, operand->pid);
+    return has;
+}
+
+static void read_operand(const struct running_list *list, const char *text, struct operand *operand)
+{
+    char *end;
     struct stat status;
     *operand = (struct operand){.text = text};
     errno = 0;
     long value = strtol(text, &end, 10);
     if (*text && strspn(text, "0123456789") == strlen(text)) {
         operand->pid = errno || value <= 0 || value != (long)(pid_t)value ? 0 : (pid_t)value;
-        (void)snprintf(path, sizeof path, "/proc/%ld", (long)operand->pid);
-        operand->is_job = operand->pid && access(path, F_OK) != 0;
+        operand->is_job = operand->pid && !has_below(list, operand);
     } else if (!realpath(text, operand->real) || stat(operand->real, &status) != 0 || !S_ISDIR(status.st_mode)) {
         operand->real[0] = '\0';
     }
@@ -479,7 +487,7 @@ int running_choose(struct running_list *list, const char *const *words)
     if (!wanted.operands)
         return tool_error(list->tool, "out of memory");
     for (size_t i = 0; i < wanted.n; i++) {
-        read_operand(words[i], &wanted.operands[i]);
+        read_operand(list, words[i], &wanted.operands[i]);
         if (!wanted.operands[i].pid && !wanted.operands[i].real[0] && !status)
             status = explain(list, &wanted.operands[i]);
     }
@@ -498,7 +506,7 @@ bool running_keep(struct running_list *list, const char *const *words, const str
         return list->n > 0;
     wanted.operands = calloc(wanted.n, sizeof *wanted.operands);
     for (size_t i = 0; i < wanted.n && wanted.operands; i++)
-        read_operand(words[i], &wanted.operands[i]);
+        read_operand(list, words[i], &wanted.operands[i]);
     if (wanted.operands)
         keep(list, is_wanted, &wanted);
     free(wanted.operands);

@@ -213,10 +213,19 @@ void running_print_one(struct running_process *process, bool by_lately, FILE *ou
         put_table(process, &kinds[i], by_lately, out);
 }
 
+static void put_rank(const struct live *live, bool has_ranks, FILE *out)
+{
+    if (has_ranks)
+        (void)fprintf(out, "  rank %u", live->rank);
+}
+
 void running_print_list(struct running_list *list, FILE *out)
 {
     (void)fprintf(out, "    PID    SECONDS  THREADS    SAMPLES   PER SECOND   DROPPED     MEMORY  PROGRAM, "
                        "DIRECTORY\n");
+    bool has_ranks = false;
+    for (size_t i = 0; i < list->n; i++)
+        has_ranks |= running_now(&list->processes[i])->live.rank > 0;
     for (size_t i = 0; i < list->n; i++) {
         const struct running_process *process = &list->processes[i];
         const struct live *live = &running_now(process)->live;
@@ -229,6 +238,7 @@ void running_print_list(struct running_list *list, FILE *out)
         put_plain(out, live->program);
         (void)fprintf(out, "  ");
         put_plain(out, process->dir);
+        put_rank(live, has_ranks, out);
         (void)fprintf(out, process->ended_at_s > 0 ? "  has ended\n" : "\n");
     }
 }

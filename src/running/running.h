@@ -80,7 +80,7 @@ int running_ask(struct running_list *list, int fd, uid_t uid, struct error *err)
 int running_find(struct running_list *list, struct error *err);
 void running_fini(struct running_list *list);
 /* Keeps those that one of the words means, of which the last is NULL: a process id, with all that is below it; a
- * measurement directory; a job of Slurm, where it is no process. No word, or words NULL: all. An exit status, after a
+ * measurement directory; a job of Slurm, where no such process is. No word, or words NULL: all. An exit status, after a
  * message if it is not 0. */
 int running_choose(struct running_list *list, const char *const *words);
 /* The same without a message, and those of known, if not NULL, are kept, too; whether any are left. */

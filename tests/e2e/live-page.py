@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
@@ -66,6 +68,55 @@ def samples(page):
     return -1
 
 
+def status_of(program):
+    return json.loads(run(BUILD / "hpcrun", "--status", "--json", program.pid))["processes"][0]
+
+
+def wait_for(holds, sentence):
+    end = time.monotonic() + PATIENCE_S
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.2)
+    expect(holds(), sentence)
+
+
+def press(page, label):
+    page.value(f"[...document.querySelectorAll('#live button')].find((each) => each.textContent === {json.dumps(label)}).click()")
+
+
+def begin_phase(page, name):
+    press(page, "Phase")
+    page.value(f"(() => {{ const form = document.querySelector('#offer form'); form.querySelector('input').value = {json.dumps(name)}; form.requestSubmit(); }})()")
+
+
+def check_control(page, program, address):
+    """Buttons and keys ask for what hpcrun --control does; nobody does who has not the page's secret."""
+    press(page, "Pause sampling")
+    wait_for(lambda: status_of(program)["paused"], "the button does not pause the sampling")
+    expect(page.wait("document.getElementById('live-pause').textContent === 'Resume sampling'", PATIENCE_S), "the button does not offer to resume")
+    expect(page.wait(f"({WORDS}).includes('sampling paused')", PATIENCE_S), "the pause is not told")
+    page.value("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'P', bubbles: true}))")
+    wait_for(lambda: not status_of(program)["paused"], "the key does not resume the sampling")
+    page.value("(() => { const rate = document.querySelector('#live-control select'); rate.value = '100'; rate.dispatchEvent(new Event('change', {bubbles: true})); })()")
+    wait_for(lambda: status_of(program)["rate_divisor"] > 1, "the rate does not change")
+    begin_phase(page, "<b>")  # which is refused, with the reason
+    expect(page.wait("document.getElementById('live-said').textContent.includes('without < and >')", PATIENCE_S), "a refusal is not told")
+    begin_phase(page, "a & b")
+    wait_for(lambda: status_of(program)["phase"] == "a & b", "the phase does not begin")
+    expect(page.wait(f"({WORDS}).includes('phase a & b')", PATIENCE_S), "the phase is not told")
+    press(page, "Save")
+    expect(page.wait("document.getElementById('live-said').textContent.startsWith('saved')", PATIENCE_S), "it is not saved")
+    port = address.split(":")[2].split("/")[0]
+    for secret in ("", "Bearer 0123456789abcdef0123456789abcdef"):
+        question = urllib.request.Request(f"http://127.0.0.1:{port}/ask", data=b'{"report":"live","control":"pause"}', headers={"Authorization": secret} if secret else {})
+        try:
+            urllib.request.urlopen(question, timeout=30).close()
+            expect(False, "somebody without the secret may control it")
+        except urllib.error.HTTPError as error:
+            expect(error.code in (401, 403, 404), f"somebody without the secret gets {error.code}")
+            error.close()
+    expect(not status_of(program)["paused"], "somebody without the secret has paused it")
+
+
 def check_page(place):
     program = measured(place, 2)
     server, address = served(place, program)
@@ -87,6 +138,7 @@ def check_page(place):
     expect(page.value("document.getElementById('panel-items').innerText") == held, "held, the numbers change")
     page.value("document.querySelector('#live button').click()")
     expect(page.wait(f"document.getElementById('panel-items').innerText !== {json.dumps(held)}", PATIENCE_S), "it does not go on")
+    check_control(page, program, address)
     page.value("document.getElementById('tab-trust').click()")
     page.settle()
     page.value("document.getElementById('tab-items').click()")

@@ -48,7 +48,45 @@ try_ranks() {
     expect_text "$1-$job.out" '% .* (north|east|south|west) +heap'
 }
 
+# live_ranks OPERAND...: ranks of the processes that hpcviewer --live shows, through a command in $look.
+live_ranks() {
+    "${look[@]}" hpcviewer --live --json --once "$@" 2>look.err | python3 -c 'import json, sys
+print(*sorted(each["rank"] for each in json.load(sys.stdin)["processes"] if each["program"] == "ranks.mpich" and each["address_samples"]))'
+}
+
+# expect_live NAME OPERAND...: it comes to show four ranks.
+expect_live() {
+    local name=$1 found='' waited=0
+    shift
+    until found=$(live_ranks "$@") && [ "$found" = '0 1 2 3' ] || [ "$waited" = 40 ]; do
+        waited=$((waited + 1))
+    done
+    [ "$found" = '0 1 2 3' ] || fail "$name shows the ranks '$found': $(cat look.err)"
+}
+
+# try_live NODES: a job that runs is looked at, from a step of its own and by its number.
+try_live() {
+    srun --mpi=pmi2 "-N$1" -n4 hpcrun -e EADDR@f500 -o "live-$1" ./ranks.mpich 600 >"live-$1.out" 2>&1 &
+    local step=$! job='' waited=0 look
+    until job=$(squeue -h -t R -o %i) && [ -n "$job" ] || [ "$waited" = 300 ]; do
+        sleep 0.2
+        waited=$((waited + 1))
+    done
+    look=(timeout 60 srun "--jobid=$job" --overlap -N1 -n1)
+    expect_live "a step in the job on $1 nodes" "$job"
+    expect_live 'a directory' "live-$1"
+    "${look[@]}" hpcviewer --live --plain --once "$job" >"look-$1.txt" || fail "no text comes: $(cat "look-$1.txt")"
+    [ "$(grep -c '^process .*: .*/ranks.mpich' "look-$1.txt")" = 4 ] || fail "not four ranks: $(cat "look-$1.txt")"
+    grep -q 'rank 3' "look-$1.txt" || fail "the ranks are not named: $(cat "look-$1.txt")"
+    look=()
+    expect_live 'the number of the job' "$job"
+    scancel "$job"
+    wait "$step" || true
+}
+
 if build_ranks mpich; then
+    try_live 1
+    try_live 2
     try_ranks job mpich
 else
     skip_part "mpicc.mpich is not installed"

@@ -184,10 +184,24 @@ int live_view_show(struct live_view *live, const struct term_choice *choice, str
 
 /* --- in browsers --- */
 
+/* Asks for what a page wants of the programs, and says in the answer what came of it. */
+static void answer_control(struct live_view *live, const char *command, json_t *answer)
+{
+    struct buf says = {0};
+    struct error err = {0};
+    bool ok = strlen(command) < ARENA_PATH_MAX && control(live, command, &says, &err) == 0;
+    const char *text = ok ? (says.data ? says.data : command) : err.text[0] ? err.text : "this is too long";
+    json_t *said = json_string(text); /* NULL where it is no UTF-8 */
+    (void)json_object_set_new(answer, "says", said ? said : json_string(ok ? command : "it is refused"));
+    (void)json_object_set_new(answer, "done", json_boolean(ok));
+    buf_fini(&says);
+}
+
 bool live_view_answer(struct live_view *live, const char *question, struct buf *out)
 {
     json_t *asked = json_loads(question, JSON_REJECT_DUPLICATES, NULL);
     const char *report = json_string_value(json_object_get(asked, "report"));
+    const char *command = json_string_value(json_object_get(asked, "control"));
     bool is_live = report && strcmp(report, "live") == 0;
     struct follow_state state;
     struct buf words = {0};
@@ -201,8 +215,10 @@ bool live_view_answer(struct live_view *live, const char *question, struct buf *
         (void)renew(live);
     follow_state(live->follow, &state);
     tell(live, &words);
-    json_t *answer = json_pack("{s:i,s:b,s:s}", "number", (int)live->number, "over", state.is_over, "words",
-                               words.data ? words.data : "");
+    json_t *answer = json_pack("{s:i,s:b,s:b,s:s}", "number", (int)live->number, "over", state.is_over, "paused",
+                               state.is_paused, "words", words.data ? words.data : "");
+    if (answer && command)
+        answer_control(live, command, answer);
     char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
     buf_printf(out, "%s", text ? text : "{}");
     free(text);

@@ -26,8 +26,9 @@ int live_view_show(struct live_view *live, const struct term_choice *choice, str
 /* Does what there is to be done, and after how many milliseconds there is more, -1: never. */
 void live_view_step(struct live_view *live);
 int live_view_wait_ms(const struct live_view *live);
-/* Answers what a page asks of it: {"report":"live"}, with "take":true where it wants the newer session. The answer is
- * JSON, {} where live is NULL. false: the question is another one */
+/* Answers what a page asks of it: {"report":"live"}, with "take":true where it wants the newer session, and
+ * "control":COMMAND where something is wanted of the programs. The answer is JSON, {} where live is NULL. false: the
+ * question is another one */
 bool live_view_answer(struct live_view *live, const char *question, struct buf *out);
 /* NULL is allowed. */
 void live_view_end(struct live_view *live);
