@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "analysis/build/waits.h"
+#include "base/path.h"
 #include "fmt/hpcrun.h"
 
 /* Each family ends with an empty row. */
@@ -92,6 +93,11 @@ bool metrics_is_time(const char *name)
 {
     size_t len = strlen(name), n = strlen(METRICS_TIME_UNIT);
     return len > n && !strcmp(name + len - n, METRICS_TIME_UNIT);
+}
+
+bool metrics_is_blocked(const char *name)
+{
+    return text_begins(name, "BLOCKTIME");
 }
 
 bool metrics_has_hardware(const struct model *model)

@@ -64,6 +64,9 @@ bool metrics_is_access(const char *name);
 /* True for metrics of time. */
 bool metrics_is_time(const char *name);
 
+/* True for the time that threads wait without a processor: each wait is measured, none is sampled. */
+bool metrics_is_blocked(const char *name);
+
 /* Index of the metric that counts instructions, -1 when none was measured. */
 int64_t metrics_instructions(const struct model *model);
 

@@ -20,6 +20,109 @@
 #define SCREEN_ROWS 3       /* ... unless they are fewer rows */
 #define TIGHT_LEAST 3.0     /* percent of a row for which legends are left out */
 
+/* --- where threads waited without a processor (BLOCKTIME), in a line of the head --- */
+
+#define SHOWN_MOST 3     /* places in the line */
+#define SHOWN_PERCENT 5  /* of the waiting, at least */
+#define PLACES_MOST 256  /* that are told apart: what the program calls that waits */
+#define HARDLY_S 0.01    /* of waiting: no line */
+#define HARDLY_PART 0.02 /* ... of the CPU time, too */
+
+/* A function that waited, and the line of the program that led there. */
+struct place {
+    uint32_t callee; /* string id; 0: none is known */
+    struct waits_caller caller;
+    double value;
+};
+
+struct places {
+    struct place places[PLACES_MOST];
+    size_t n;
+    double total;
+};
+
+/* The function that a scope lies in, 0: none. */
+static uint32_t callee_of(const struct model *model, uint32_t scope)
+{
+    for (uint32_t at = scope; at; at = model->scopes[at].parent) {
+        if (model->scopes[at].role != ROLE_NONE)
+            return 0;
+        if (model->scopes[at].kind == SCOPE_PROC || model->scopes[at].kind == SCOPE_INLINED)
+            return model->scopes[at].name;
+    }
+    return 0;
+}
+
+static bool is_same_line(const struct scope *a, const struct scope *b)
+{
+    return a == b || (a && b && a->file == b->file && a->line == b->line);
+}
+
+static void note(const struct report *report, uint32_t scope, double value, struct places *places)
+{
+    struct place place = {.callee = callee_of(report->model, scope), .value = value};
+    places->total += value;
+    if (!place.callee)
+        return;
+    place.caller = waits_caller_of(report->waits, scope);
+    for (size_t i = 0; i < places->n; i++)
+        if (places->places[i].callee == place.callee &&
+            is_same_line(places->places[i].caller.line, place.caller.line)) {
+            places->places[i].value += value;
+            return;
+        }
+    if (places->n < PLACES_MOST)
+        places->places[places->n++] = place;
+}
+
+static void sum_up(const struct report *report, size_t metric, struct places *places)
+{
+    const struct model *model = report->model;
+    for (uint32_t at = 0; model->own && at < model->n_scopes; at++)
+        if (model->own[at * model->n_metrics + metric] > 0)
+            note(report, at, model->own[at * model->n_metrics + metric], places);
+}
+
+static void put_place(const struct model *model, const struct place *place, double total, struct buf *text)
+{
+    buf_printf(text, "; %.0f %% %.120s", 100 * place->value / total, model_text(model, place->callee));
+    if (place->caller.function)
+        buf_printf(text, " called by %.120s", model_text(model, place->caller.function->name));
+    if (place->caller.line)
+        buf_printf(text, " (%s:%u)", path_last(model_text(model, place->caller.line->file)), place->caller.line->line);
+}
+
+void head_put_waits(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct model *model = report->model;
+    struct places places = {0};
+    size_t metric = 0;
+    while (metric < model->n_metrics && !metrics_is_blocked(model->metrics[metric].name))
+        metric++;
+    if (metric == model->n_metrics || !report->waits)
+        return;
+    sum_up(report, metric, &places);
+    double waited_s = places.total / 1e6, cpu_s = (double)model->cpu_time_ns / 1e9;
+    struct buf text = {0};
+    if (waited_s < HARDLY_S || waited_s < HARDLY_PART * cpu_s)
+        return;
+    buf_printf(&text, "threads waited %.2f s without a processor", waited_s);
+    for (int shown = 0; shown < SHOWN_MOST; shown++) {
+        struct place *most = &places.places[0];
+        for (size_t i = 1; i < places.n; i++)
+            most = places.places[i].value > most->value ? &places.places[i] : most;
+        if (!places.n || 100 * most->value < SHOWN_PERCENT * places.total)
+            break;
+        put_place(model, most, places.total, &text);
+        most->value = 0;
+    }
+    buf_printf(&text, "; hpcquery tree --metric BLOCKTIME shows all");
+    text_labelled(out, job, "waits", text.failed || !text.data ? "" : text.data);
+    buf_fini(&text);
+}
+
+/* --- the whole --- */
+
 /* Time in the kernel goes above the table, because it is a share of another total, with a line that says where the
  * table's shares begin. On a screen that is one line, where it matters. */
 static void put_kernel(const struct vars_table *table, const struct report *report, struct buf *out)

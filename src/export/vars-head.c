@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/build/causes.h"
+#include "analysis/metrics.h"
 #include "analysis/report/first-touch.h"
 #include "analysis/report/leaks.h"
 #include "analysis/report/report.h"
@@ -191,6 +192,8 @@ static void put_samples(const struct report *report, const struct export_job *jo
     buf_printf(&text, "%.0f %s %s: ", report->total_samples, metrics_is_access(metric) ? "with" : "of", metric);
     if (report->has_too_few)
         buf_printf(&text, "too few for shares, which take at least %d", REPORT_SAMPLES_MIN);
+    else if (metrics_is_blocked(metric))
+        buf_printf(&text, "each wait is measured, and no data are looked up");
     else if (report->no_access > 0)
         buf_printf(&text,
                    "%.1f %% are operations without access; of the others address found for %.1f %%, variable named "
@@ -277,7 +280,7 @@ static void put_coverage(const struct report *report, struct buf *text)
     double used_s = report->user_s + (report->is_user_only ? 0 : report->system_s), sampled_s = report->sampled_s;
     double more_s = fmax(used_s, sampled_s), less_s = fmin(used_s, sampled_s);
     double n = report->event ? (double)report->event->taken : 0;
-    if (report->event && strncmp(report->event->metric, "BLOCKTIME", 9) == 0)
+    if (report->event && metrics_is_blocked(report->event->metric))
         return; /* it is time without a processor */
     double chance_s = n > 0 ? CHANCE_DEVIATIONS * sqrt(more_s * sampled_s / n) : 0;
     if (less_s > 0 && less_s < COVERED_LEAST * more_s && more_s - less_s > chance_s)
@@ -493,6 +496,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
     put_samples(report, job, out);
     put_slowed(report, job, out);
     put_causes(report, job, out);
+    head_put_waits(report, job, out);
     put_disturbed(report, job, out);
     put_missing(report, job, out);
     put_unmeasured(report, job, out);

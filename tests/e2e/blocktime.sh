@@ -54,6 +54,17 @@ for events in BLOCKTIME "CPUTIME BLOCKTIME" "datacentric BLOCKTIME"; do
     done
 done
 
+# The report says where most of that was, first what has the largest own cost, and by which line of the program.
+"$builddir/hpcquery" vars BLOCKTIME.db >vars.txt
+expect_text vars.txt 'of BLOCKTIME .usec.: each wait is measured'
+largest=$(python3 -c 'import json
+rows = json.load(open("BLOCKTIME.json"))["functions"]
+print(max((row for row in rows if row["function"] not in ("<thread root>", "<program root>")), key=lambda row: row["own"])["function"])')
+expect_text <(tr -s ' \n' ' ' <vars.txt) "waits threads waited [0-9.]+ s without a processor; [0-9]+ % $largest called by [a-z_]+ \(blocktime.c:[0-9]+\)"
+"$builddir/hpcquery" vars datacentric.db >both.txt
+expect_text both.txt '^waits +threads waited'
+expect_text both.txt '^samples .* of EADDR'
+
 # A library of MPI may poll until the message is there, or sleep: the clock and BLOCKTIME have it together.
 cat >receive.c <<'END'
 #include <mpi.h>
