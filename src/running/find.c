@@ -438,6 +438,12 @@ static void read_operand(const struct running_list *list, const char *text, stru
     }
 }
 
+bool running_is_same(const struct running_process *a, const struct running_process *b)
+{
+    const struct arena_header *x = a->arena, *y = b->arena;
+    return a->pid == b->pid && a->size_bytes == b->size_bytes && x->start_ns == y->start_ns;
+}
+
 static bool is_meant(const struct running_process *process, const struct operand *operand)
 {
     return operand->real[0]  ? strcmp(process->dir, operand->real) == 0

@@ -17,12 +17,6 @@ int running_watch_begin(struct running_watch *watch)
                                    : tool_error(watch->list.tool, "no process of yours is being measured here");
 }
 
-bool running_is_same(const struct running_process *a, const struct running_process *b)
-{
-    const struct arena_header *x = a->arena, *y = b->arena;
-    return a->pid == b->pid && a->size_bytes == b->size_bytes && x->start_ns == y->start_ns;
-}
-
 /* What was seen of those that still run stays with them. */
 static void take_over(struct running_list *from, struct running_list *to)
 {
