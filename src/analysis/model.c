@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/report/code-table.h"
+#include "base/pages.h"
 #include "base/path.h"
 #include "fmt/hpcrun.h"
 
@@ -120,6 +121,7 @@ int model_sum(struct model *model, struct error *err)
     model->inclusive = calloc(n + 1, sizeof *model->inclusive);
     if (!model->own || !model->inclusive)
         return error_set(err, ERR_MEMORY, "out of memory for %zu values", n);
+    pages_want_large(model->inclusive, n * sizeof *model->inclusive);
     model_sum_inclusive(model, model->own, model->inclusive);
     mark_data_metrics(model);
     return 0;

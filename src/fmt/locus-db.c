@@ -11,6 +11,7 @@
 
 #include "base/access-pattern.h"
 #include "base/bytes.h"
+#include "base/pages.h"
 
 #define BEGINS "LOCUS-DB"
 #define ENDS "_locusdb"
@@ -41,6 +42,8 @@ void pass_put(struct buf *out, uint64_t value)
 uint64_t pass_take(struct pass *pass, const char *what)
 {
     uint64_t value = 0;
+    if (pass->code == 0 && pass->at < pass->len && pass->data[pass->at] < 128)
+        return pass->data[pass->at++];
     for (unsigned shift = 0; pass->code == 0; shift += 7) {
         if (pass->at == pass->len || shift > 63) {
             pass_refuse(pass, what, pass->at == pass->len ? "the file ends here" : "the number is too long");
@@ -315,22 +318,61 @@ static void pass_events(struct pass *pass, struct model *model)
 
 /* --- the tree --- */
 
+#define SCOPE_NUMBERS 10
+#define NUMBER_BYTES 10
+
+/* Reads the numbers of a scope where none of them can be cut off. False, and nothing read: one is not as it should be.
+ */
+static bool take_numbers(struct pass *pass, const uint64_t *most, uint64_t *values)
+{
+    const unsigned char *at = pass->data + pass->at;
+    bool is_right = true;
+    if (pass->code != 0 || pass->len - pass->at < SCOPE_NUMBERS * NUMBER_BYTES)
+        return false;
+    for (size_t i = 0; i < SCOPE_NUMBERS; i++) {
+        uint64_t value = *at & 127;
+        for (unsigned shift = 7; *at > 127 && shift < 7 * NUMBER_BYTES; shift += 7)
+            value |= (uint64_t)(*++at & 127) << shift;
+        is_right = is_right && *at < 128 && value <= most[i];
+        values[i] = value;
+        at++;
+    }
+    if (is_right)
+        pass->at = (size_t)(at - pass->data);
+    return is_right;
+}
+
+/* There may be millions of scopes. */
 static void pass_scope(struct pass *pass, const struct model *model, uint32_t index, struct scope *scope)
 {
-    uint32_t up = index - 1 - scope->parent; /* near 0 in long chains */
-    uint32_t type = scope->node_type;
-    pass_32(pass, &up, index - 1, "parent");
-    scope->parent = index - 1 - up;
-    pass_8(pass, &scope->kind, SCOPE_INSTRUCTION, "kind");
-    pass_8(pass, &scope->role, ROLE_COUNT - 1, "role");
-    pass_32(pass, &type, UINT16_MAX, "type");
-    scope->node_type = (uint16_t)type;
-    pass_string(pass, model, &scope->name, "name");
-    pass_string(pass, model, &scope->file, "file");
-    pass_string(pass, model, &scope->module, "module");
-    pass_32(pass, &scope->line, UINT32_MAX, "line");
-    pass_32(pass, &scope->end_line, UINT32_MAX, "line");
-    pass_64(pass, &scope->vaddr, "address");
+    static const char *const names[] = {"parent", "kind",   "role", "type", "name",
+                                        "file",   "module", "line", "line", "address"};
+    const uint64_t id = model->strings.n_strings - 1;
+    const uint64_t most[] = {index - 1, SCOPE_INSTRUCTION, ROLE_COUNT - 1, UINT16_MAX, id, id,
+                             id,        UINT32_MAX,        UINT32_MAX,     UINT64_MAX};
+    uint64_t values[] = {index - 1 - scope->parent, /* near 0 in long chains */
+                         scope->kind,
+                         scope->role,
+                         scope->node_type,
+                         scope->name,
+                         scope->file,
+                         scope->module,
+                         scope->line,
+                         scope->end_line,
+                         scope->vaddr};
+    if (pass->out || !take_numbers(pass, most, values))
+        for (size_t i = 0; i < SCOPE_NUMBERS; i++)
+            values[i] = pass_number(pass, values[i], most[i], names[i]);
+    scope->parent = index - 1 - (uint32_t)values[0];
+    scope->kind = (uint8_t)values[1];
+    scope->role = (uint8_t)values[2];
+    scope->node_type = (uint16_t)values[3];
+    scope->name = (uint32_t)values[4];
+    scope->file = (uint32_t)values[5];
+    scope->module = (uint32_t)values[6];
+    scope->line = (uint32_t)values[7];
+    scope->end_line = (uint32_t)values[8];
+    scope->vaddr = values[9];
     if (pass->code == 0 && pass->wanted == DB_ALL && !model_scope_fits(model, index))
         pass_refuse(pass, "kind", "an instruction is not in a statement, or has parts");
 }
@@ -342,6 +384,8 @@ static void pass_values(struct pass *pass, struct model *model)
     double left_out = 0;
     if (!pass->out && pass->wanted == DB_ALL && !(model->own = calloc(n_places + 1, sizeof *model->own)))
         fail_memory(pass);
+    if (!pass->out)
+        pages_want_large(model->own, n_places * sizeof *model->own);
     for (uint64_t i = 0; pass->out && i < n_places; i++)
         n_values += model->own[i] != 0;
     n_values = pass_number(pass, n_values, n_places, "values");
@@ -358,12 +402,27 @@ static void pass_values(struct pass *pass, struct model *model)
     }
 }
 
+/* Room for n scopes and no more: there may be millions. The first one is there already. */
+static void make_room(struct pass *pass, struct model *model, size_t n)
+{
+    struct scope *made = n > model->cap_scopes ? calloc(n, sizeof *made) : NULL;
+    if (made) {
+        pages_want_large(made, n * sizeof *made);
+        memcpy(made, model->scopes, model->n_scopes * sizeof *made);
+        free(model->scopes);
+        model->scopes = made;
+        model->cap_scopes = n;
+    }
+    if (n > model->cap_scopes)
+        fail_memory(pass);
+}
+
 static void pass_tree(struct pass *pass, struct model *model)
 {
     bool is_kept = pass->wanted == DB_ALL;
     size_t n = pass_length(pass, model->n_scopes - 1, "scopes");
-    if (!pass->out && is_kept && !vec_reserve(&model->scopes, &model->cap_scopes, n + 1, sizeof *model->scopes))
-        fail_memory(pass);
+    if (!pass->out && is_kept)
+        make_room(pass, model, n + 1);
     if (pass->code == 0)
         model->n_scopes = n + 1;
     for (uint32_t i = 1; i <= n && pass->code == 0; i++) {
