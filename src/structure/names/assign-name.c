@@ -586,6 +586,8 @@ const char *assign_name_parameters(const char *readable)
     int depth = 0;
     const char *p = readable;
     for (; *p; p++) {
+        if (*p != '<' && *p != '>' && *p != '(' && *p != '{')
+            continue;
         bool is_operator = is_after_operator(readable, p);
         if (*p == '<' && !is_operator)
             depth++;
@@ -608,14 +610,14 @@ const char *assign_name_start(const char *readable)
     if (*end != '(')
         return readable; /* as "0x302f [app]": no function of C++ */
     for (const char *p = readable; p < end; p++) {
-        bool is_operator = p - start >= 8 && strncmp(p - 8, "operator", 8) == 0;
-        if (strncmp(p, ANONYMOUS, strlen(ANONYMOUS)) == 0)
+        bool is_operator = p - start >= 8 && p[-1] == 'r' && strncmp(p - 8, "operator", 8) == 0;
+        if (*p == '(' && strncmp(p, ANONYMOUS, strlen(ANONYMOUS)) == 0)
             p += strlen(ANONYMOUS) - 1;
         else if (is_operator && depth == 0)
             break; /* its own name may have blanks */
-        else if (strchr("<({", *p))
+        else if (*p == '<' || *p == '(' || *p == '{')
             depth++;
-        else if (strchr(">)}", *p))
+        else if (*p == '>' || *p == ')' || *p == '}')
             depth -= depth > 0;
         else if (*p == ' ' && depth == 0)
             start = p + 1;
