@@ -2,9 +2,62 @@
 /* The variables of a report: see prepared.h. */
 #include "export/prepared.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "analysis/report/code-table.h"
 #include "analysis/report/patterns.h"
 #include "export/text-cells.h"
+
+struct chosen {
+    double share;
+    size_t row;
+};
+
+static int compare_chosen(const void *a, const void *b)
+{
+    const struct chosen *x = a, *y = b;
+    if (x->share != y->share)
+        return x->share > y->share ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+bool report_choose(struct report *report, double least, size_t top, size_t *n)
+{
+    *n = least > 0 ? report_count(report, least) : report->n_rows; /* these are the largest */
+    *n = top && top < *n ? top : *n;
+    if (*n == report->n_rows)
+        return true;
+    struct chosen *order = calloc(report->n_rows + 1, sizeof *order);
+    struct report_row *others = calloc(report->n_rows + 1, sizeof *others);
+    bool *is_chosen = calloc(report->n_rows + 1, 1), ok = order && others && is_chosen;
+    size_t n_put = 0, n_others = 0;
+    for (size_t i = 0; ok && i < report->n_rows; i++)
+        order[i] = (struct chosen){report->rows[i].share, i};
+    if (ok)
+        qsort(order, report->n_rows, sizeof *order, compare_chosen);
+    for (size_t i = 0; ok && i < *n; i++)
+        is_chosen[order[i].row] = true;
+    for (size_t i = 0; ok && i < report->n_rows; i++)
+        if (is_chosen[i])
+            report->rows[n_put++] = report->rows[i];
+        else
+            others[n_others++] = report->rows[i];
+    if (n_others)
+        memcpy(&report->rows[n_put], others, n_others * sizeof *others);
+    free(order);
+    free(others);
+    free(is_chosen);
+    return ok;
+}
+
+size_t report_count(const struct report *report, double least)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < report->n_rows; i++)
+        n += report->rows[i].share >= least;
+    return n;
+}
 
 int prepared_make(const struct export_job *job, unsigned parts, struct prepared *prepared, struct error *err)
 {

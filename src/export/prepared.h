@@ -31,6 +31,14 @@ struct prepared {
 int prepared_make(const struct export_job *job, unsigned parts, struct prepared *prepared, struct error *err);
 void prepared_fini(struct prepared *prepared);
 
+/* Puts the top rows (0: all) with the largest shares, of at least so many percent of all samples (0 or less: any),
+ * before the others; *n: how many these are. The order stays otherwise. So no row that is left out has a larger share
+ * than one that is shown. False when out of memory. */
+bool report_choose(struct report *report, double least, size_t top, size_t *n);
+
+/* How many rows are at least so many percent of all samples. */
+size_t report_count(const struct report *report, double least);
+
 struct split;
 
 /* Of rows that are split: the columns of a cell, the first of which has flags of enum column_flag beside its kind; and

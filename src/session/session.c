@@ -42,6 +42,8 @@ int session_open(const char *const *paths, size_t n_paths, struct session **sess
     made->path = strdup(paths[0]);
     made->directory = database_directory(paths[0]);
     code = made->path && made->directory ? database_read(made->path, &made->model, err) : error_memory(err);
+    if (code == 0 && !(made->model.kept = kept_reports_new()))
+        code = error_memory(err);
     if (code == 0)
         code = thread_values_open(made->directory, &made->model, &made->values, err);
     if (code == 0)
@@ -152,6 +154,7 @@ void session_close(struct session *session)
     timeline_close(session->timeline);
     free(session->why_no_timeline);
     thread_values_free(session->values);
+    kept_reports_free(session->model.kept);
     model_fini(&session->model);
     foreign_close(session->foreign);
     free(session->directory);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions and lines: one pass over the call tree for what they cost, one over the variables for what they touched.
- * And what reports need of splits, beside split.c, which makes them, and of code whose data have no name. */
+ * And what reports need of splits, beside split.c, which makes them, of code whose data have no name, and of the code
+ * that made a variable. */
 #include "analysis/report/code-table.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "analysis/build/heap-name.h"
+#include "base/path.h"
+#include "base/spelling.h"
+#include "structure/names/assign-name.h"
 
 /* A row that is open at some scope of the call tree: a function, or a line that calls. */
 struct open_row {
@@ -538,4 +544,128 @@ double report_without_block(const struct report *report)
         share += is_mapping || strcmp(report->rows[i].name, "<no block>") == 0 ? report->rows[i].share : 0;
     }
     return share;
+}
+
+/* --- where variables come from, and how they are told apart --- */
+
+bool report_place(const char *name, uint64_t *place)
+{
+    const char *plus = name;
+    char *end = NULL;
+    while (plus && (end = NULL, plus = strstr(plus, HEAP_PLACE))) {
+        *place = strtoull(plus + 1, &end, 16);
+        if (!*end || *end == ' ')
+            return true;
+        plus++;
+    }
+    return false;
+}
+
+/* A block that is named by its call; and which one that is of those of its function. */
+struct report_call {
+    const struct variable *variable;
+    uint64_t place;
+};
+
+struct report_call_rank {
+    size_t before, n;
+};
+
+static int compare_callers(const struct variable *x, const struct variable *y)
+{
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    return x->class < y->class ? -1 : x->class > y->class;
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+    const struct report_call *x = a, *y = b;
+    int order = compare_callers(x->variable, y->variable);
+    return order ? order : x->place < y->place ? -1 : x->place > y->place;
+}
+
+bool report_rank_calls(struct report *report)
+{
+    struct report_call *calls = calloc(report->n_variables + 1, sizeof *calls);
+    size_t n = 0;
+    report->calls_of = calloc(report->n_variables + 1, sizeof *report->calls_of);
+    for (size_t i = 0; calls && report->calls_of && i < report->n_variables; i++)
+        if (report_place(model_text(report->model, report->variables[i].name), &calls[n].place))
+            calls[n++].variable = &report->variables[i];
+    if (n)
+        qsort(calls, n, sizeof *calls, compare_calls);
+    for (size_t i = 0, end; calls && i < n; i = end) {
+        for (end = i + 1; end < n && compare_callers(calls[i].variable, calls[end].variable) == 0;)
+            end++;
+        for (size_t k = i, first = i; k < end; k++) {
+            first = calls[k].place == calls[first].place ? first : k;
+            report->calls_of[calls[k].variable - report->variables] = (struct report_call_rank){first - i, end - i};
+        }
+    }
+    free(calls);
+    return calls && report->calls_of;
+}
+
+/* Which one of the calls in its function that have blocks allocated the variable, in the order of the machine code:
+ * " (call 3 of 21)"; nothing where it is the only one. */
+static void put_call(const struct report *report, const struct variable *variable, struct buf *site)
+{
+    const struct report_call_rank *rank = &report->calls_of[variable - report->variables];
+    if (rank->n > 1)
+        buf_printf(site, " (call %zu of %zu)", rank->before + 1, rank->n);
+}
+
+char *report_site(const struct report *report, const struct variable *variable, uint32_t file_id, uint32_t line)
+{
+    const struct model *model = report->model;
+    struct buf site = {0};
+    const char *function = model_text(model, variable->function), *file = model_text(model, file_id);
+    const char *name = assign_name_start(function);
+    int len = (int)(assign_name_parameters(name) - name);
+    if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE ||
+        variable->class == CLASS_WAITING)
+        return strdup("");
+    if (variable->function && line)
+        buf_printf(&site, "%.*s (%s:%u)", len, name, path_last(file), line);
+    else if (variable->function)
+        buf_printf(&site, "%.*s", len, name);
+    else if (line)
+        buf_printf(&site, "%s:%u", path_last(file), line);
+    else
+        buf_printf(&site, "%s", model_module_name(model, model_text(model, variable->module)));
+    put_call(report, variable, &site);
+    if (!site.data || site.failed) {
+        buf_fini(&site);
+        return site.failed ? NULL : strdup("");
+    }
+    return site.data;
+}
+
+bool report_is_named(const struct report_row *row, const char *name)
+{
+    size_t n = strlen(row->name);
+    return strcmp(row->name, name) == 0 ||
+           (row->is_twin && row->site && strncmp(row->name, name, n) == 0 && strncmp(name + n, " from ", 6) == 0 &&
+            strcmp(row->site, name + n + 6) == 0);
+}
+
+int report_refuse_variable(const struct report *report, const char *name, struct error *err)
+{
+    struct buf text = {0};
+    size_t n = 0;
+    const char **names = calloc(report->n_rows + 1, sizeof *names);
+    for (size_t i = 0; names && i < report->n_rows; i++)
+        if (report->rows[i].variable && !report_is_special(&report->rows[i]))
+            names[n++] = report->rows[i].name;
+    if (names)
+        spelling_suggest(&text, name, names, n);
+    int code = names && !text.failed
+                   ? error_set(err, ERR_NOT_FOUND, "no variable is called '%.200s'%.700s", name, text.data)
+                   : error_memory(err);
+    buf_fini(&text);
+    free(names);
+    return code;
 }

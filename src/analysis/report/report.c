@@ -7,76 +7,12 @@
 #include <string.h>
 
 #include "analysis/build/causes.h"
-#include "analysis/build/heap-name.h"
-#include "base/path.h"
 #include "base/search.h"
-#include "base/spelling.h"
 #include "fmt/hpcrun.h"
-#include "structure/names/assign-name.h"
 
 #define NOTHING 1e-9   /* of a sum of values */
 #define FREED_PART 0.9 /* of the blocks */
 #define CONSTRUCTS_NAMED 3
-
-bool report_place(const char *name, uint64_t *place)
-{
-    const char *plus = name;
-    char *end = NULL;
-    while (plus && (end = NULL, plus = strstr(plus, HEAP_PLACE))) {
-        *place = strtoull(plus + 1, &end, 16);
-        if (!*end || *end == ' ')
-            return true;
-        plus++;
-    }
-    return false;
-}
-
-/* Which one of the calls in its function that have blocks allocated the variable, in the order of the machine code:
- * " (call 3 of 21)"; nothing where it is the only one. */
-static void put_call(const struct report *report, const struct variable *variable, struct buf *site)
-{
-    uint64_t place, other;
-    size_t before = 0, n = 0;
-    if (!report_place(model_text(report->model, variable->name), &place))
-        return;
-    for (size_t i = 0; i < report->n_variables; i++) {
-        const struct variable *one = &report->variables[i];
-        if (one->function != variable->function || one->module != variable->module || one->class != variable->class ||
-            !report_place(model_text(report->model, one->name), &other))
-            continue;
-        before += other < place;
-        n++;
-    }
-    if (n > 1)
-        buf_printf(site, " (call %zu of %zu)", before + 1, n);
-}
-
-/* Name of a function without return type and parameters, for the site column. */
-static char *make_site(const struct report *report, const struct variable *variable, uint32_t file_id, uint32_t line)
-{
-    const struct model *model = report->model;
-    struct buf site = {0};
-    const char *function = model_text(model, variable->function), *file = model_text(model, file_id);
-    const char *name = assign_name_start(function);
-    int len = (int)(assign_name_parameters(name) - name);
-    if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE ||
-        variable->class == CLASS_WAITING)
-        return strdup("");
-    if (variable->function && line)
-        buf_printf(&site, "%.*s (%s:%u)", len, name, path_last(file), line);
-    else if (variable->function)
-        buf_printf(&site, "%.*s", len, name);
-    else if (line)
-        buf_printf(&site, "%s:%u", path_last(file), line);
-    else
-        buf_printf(&site, "%s", model_module_name(model, model_text(model, variable->module)));
-    put_call(report, variable, &site);
-    if (!site.data || site.failed) {
-        buf_fini(&site);
-        return site.failed ? NULL : strdup("");
-    }
-    return site.data;
-}
 
 static uint32_t function_of(const struct model *model, uint32_t scope)
 {
@@ -95,21 +31,36 @@ static struct loop_lines loop_of(const struct model *model, uint32_t scope)
     return is_loop ? (struct loop_lines){found->file, found->line, found->end_line} : (struct loop_lines){0};
 }
 
+/* A hash that one more number goes into: each of its bits reaches all others. */
+static uint64_t mixed(uint64_t hash, uint64_t number)
+{
+    hash = (hash ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+static uint64_t hash_line(const void *item)
+{
+    const struct report_line *line = item;
+    uint64_t hash = mixed(mixed(0, line->function), line->file);
+    return mixed(mixed(mixed(hash, line->line), line->loop.file), line->loop.first);
+}
+
+static bool is_same_line(const void *a, const void *b)
+{
+    const struct report_line *x = a, *y = b;
+    return x->function == y->function && x->file == y->file && x->line == y->line && x->loop.file == y->loop.file &&
+           x->loop.first == y->loop.first;
+}
+
+static const struct slots_kind line_kind = {sizeof(struct report_line), hash_line, is_same_line};
+
 /* The row's line equal to these, found through keys, added when new; NULL when out of memory. */
-static struct report_line *find_line(struct report_row *row, struct strtab *keys, uint32_t function,
+static struct report_line *find_line(struct report_row *row, struct slots *keys, uint32_t function,
                                      const struct scope *scope, struct loop_lines loop)
 {
-    char key[64];
-    (void)snprintf(key, sizeof key, "%x %x %x %x %x", function, scope->file, scope->line, loop.file, loop.first);
-    int64_t index = strtab_intern(keys, key);
-    if (index < 0 || !vec_reserve(&row->lines, &row->cap_lines, (size_t)index + 1, sizeof *row->lines))
-        return NULL;
-    if ((size_t)index == row->n_lines) {
-        row->lines[index] =
-            (struct report_line){.function = function, .file = scope->file, .line = scope->line, .loop = loop};
-        row->n_lines++;
-    }
-    return &row->lines[index];
+    const struct report_line like = {.function = function, .file = scope->file, .line = scope->line, .loop = loop};
+    size_t index = slots_put(keys, &line_kind, &row->lines, &row->n_lines, &row->cap_lines, &like);
+    return index == SLOTS_NONE ? NULL : &row->lines[index];
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -134,7 +85,7 @@ int64_t report_wait(const struct report *report, const struct variable *variable
 }
 
 /* Adds a statement to the row's lines. False when out of memory. */
-static bool add_statement(const struct report *report, uint32_t scope, struct strtab *keys, struct report_row *row)
+static bool add_statement(const struct report *report, uint32_t scope, struct slots *keys, struct report_row *row)
 {
     const struct model *model = report->model;
     struct report_line *line =
@@ -145,7 +96,7 @@ static bool add_statement(const struct report *report, uint32_t scope, struct st
 }
 
 /* Adds the statements of a variable that did not wait to the row's lines. */
-static bool collect_variable(struct report *report, const struct variable *variable, struct strtab *keys,
+static bool collect_variable(struct report *report, const struct variable *variable, struct slots *keys,
                              struct report_row *row)
 {
     const struct model *model = report->model;
@@ -163,7 +114,7 @@ static bool collect_variable(struct report *report, const struct variable *varia
 
 static int collect_lines(struct report *report, struct report_row *row, int64_t wait, struct error *err)
 {
-    struct strtab keys = {0};
+    struct slots keys = {0};
     bool ok = true;
     if (row->variable)
         ok = collect_variable(report, row->variable, &keys, row);
@@ -171,7 +122,7 @@ static int collect_lines(struct report *report, struct report_row *row, int64_t 
     const struct report_aside *asides = report_asides(report, wait, &n);
     for (size_t i = 0; ok && i < n; i++)
         ok = add_statement(report, asides[i].scope, &keys, row);
-    strtab_fini(&keys);
+    slots_fini(&keys);
     if (row->n_lines)
         qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);
     return ok ? 0 : error_memory(err);
@@ -189,7 +140,8 @@ static bool describe_row(const struct report *report, struct report_row *row)
         row->name = model_text(model, part ? part->name : variable->name);
         row->size_bytes = part ? part->size_bytes : variable->size_bytes;
         row->n_blocks = part ? part->size_bytes > 0 : variable->n_blocks;
-        row->site = make_site(report, variable, part ? part->file : variable->file, part ? part->line : variable->line);
+        row->site =
+            report_site(report, variable, part ? part->file : variable->file, part ? part->line : variable->line);
         if (variable->places && model->n_numa_nodes && !part)
             row->places = &variable->places[report->metric * model->n_numa_nodes];
     } else {
@@ -280,7 +232,7 @@ static int collect_counted_lines(const struct report *report, struct report_row 
     uint32_t variable = index_in_model(report, row->variable), part = (uint32_t)(row->part - row->variable->parts);
     size_t i =
         search_below(model->field_counts, model->n_field_counts, SEARCH_KEY(struct field_count, variable), variable);
-    struct strtab keys = {0};
+    struct slots keys = {0};
     double sum = 0, all, here;
     bool ok = true;
     while (ok && i < model->n_field_counts && model->field_counts[i].variable == variable) {
@@ -296,7 +248,7 @@ static int collect_counted_lines(const struct report *report, struct report_row 
             line->value += value * here / all;
         sum += value * here / all;
     }
-    strtab_fini(&keys);
+    slots_fini(&keys);
     for (size_t k = 0; k < row->n_lines && sum > 0; k++)
         row->lines[k].value *= row->value / sum;
     if (row->n_lines)
@@ -632,20 +584,47 @@ static unsigned size_class(const struct variable *variable, const char *name)
     return class;
 }
 
+/* What variables of the model have in common that are one of the report. */
+struct merged {
+    uint64_t words[5];
+};
+
+static uint64_t hash_merged(const void *item)
+{
+    const struct merged *merged = item;
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof merged->words / sizeof *merged->words; i++)
+        hash = mixed(hash, merged->words[i]);
+    return hash;
+}
+
+static bool is_same_merged(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct merged)) == 0;
+}
+
+static const struct slots_kind merged_kind = {sizeof(struct merged), hash_merged, is_same_merged};
+
+struct merging {
+    struct slots slots;
+    struct merged *items; /* [n] of each variable of the report */
+    size_t n, capacity;
+};
+
 /* The report's variable for one of the model: one with the same site, or a new one. */
-static struct variable *find_variable(struct report *report, struct strtab *keys, const struct variable *from,
+static struct variable *find_variable(struct report *report, struct merging *merging, const struct variable *from,
                                       size_t index, bool with_paths)
 {
-    char key[96];
     bool is_heap = model_is_block(from);
-    (void)snprintf(key, sizeof key, "%x %x %x %x %x %x %x %zx", from->class, from->name, from->function, from->file,
-                   from->line, from->module, is_heap ? size_class(from, model_text(report->model, from->name)) : 0,
-                   is_heap && !with_paths ? 0 : index + 1);
-    int64_t known = strtab_intern(keys, key);
-    if (known < 0 || !vec_reserve(&report->variables, &report->cap_variables, (size_t)known + 1, sizeof *from))
+    unsigned class = is_heap ? size_class(from, model_text(report->model, from->name)) : 0;
+    const struct merged like = {{(uint64_t)from->class << 32 | class, (uint64_t)from->name << 32 | from->function,
+                                 (uint64_t)from->file << 32 | from->line, from->module,
+                                 is_heap && !with_paths ? 0 : index + 1}};
+    size_t known = slots_put(&merging->slots, &merged_kind, &merging->items, &merging->n, &merging->capacity, &like);
+    if (known == SLOTS_NONE || !vec_reserve(&report->variables, &report->cap_variables, known + 1, sizeof *from))
         return NULL;
     struct variable *into = &report->variables[known];
-    if ((size_t)known == report->n_variables) {
+    if (known == report->n_variables) {
         report->n_variables++;
         *into = (struct variable){.name = from->name,
                                   .function = from->function,
@@ -691,20 +670,22 @@ static void order_paths(const struct report *report, const struct variable *vari
 /* Fills the report's variables from the model's. */
 static int merge_variables(struct report *report, bool with_paths, struct error *err)
 {
-    struct strtab keys = {0};
+    struct merging merging = {0};
     report->variable_of = calloc(report->model->n_variables + 1, sizeof *report->variable_of);
     bool ok = report->variable_of != NULL;
     for (size_t i = 0; ok && i < report->model->n_variables; i++) {
         const struct variable *from = &report->model->variables[i];
-        struct variable *into = find_variable(report, &keys, from, i, with_paths);
+        struct variable *into = find_variable(report, &merging, from, i, with_paths);
         ok = into && merge_variable(report->model, into, from);
         report->variable_of[i] = into ? (uint32_t)(into - report->variables) : 0;
     }
-    strtab_fini(&keys);
+    slots_fini(&merging.slots);
+    free(merging.items);
     for (size_t i = 0; ok && i < report->n_variables; i++) {
         report_place_accesses(report, &report->variables[i]);
         order_paths(report, &report->variables[i]);
     }
+    ok = ok && report_rank_calls(report);
     return ok ? 0 : error_memory(err);
 }
 
@@ -817,56 +798,6 @@ bool report_is_turned_over(const struct report_row *row)
     return is_several && (double)row->variable->n_blocks_freed >= FREED_PART * (double)row->n_blocks;
 }
 
-struct chosen {
-    double share;
-    size_t row;
-};
-
-static int compare_chosen(const void *a, const void *b)
-{
-    const struct chosen *x = a, *y = b;
-    if (x->share != y->share)
-        return x->share > y->share ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
-
-bool report_choose(struct report *report, double least, size_t top, size_t *n)
-{
-    *n = least > 0 ? report_count(report, least) : report->n_rows; /* these are the largest */
-    *n = top && top < *n ? top : *n;
-    if (*n == report->n_rows)
-        return true;
-    struct chosen *order = calloc(report->n_rows + 1, sizeof *order);
-    struct report_row *others = calloc(report->n_rows + 1, sizeof *others);
-    bool *is_chosen = calloc(report->n_rows + 1, 1), ok = order && others && is_chosen;
-    size_t n_put = 0, n_others = 0;
-    for (size_t i = 0; ok && i < report->n_rows; i++)
-        order[i] = (struct chosen){report->rows[i].share, i};
-    if (ok)
-        qsort(order, report->n_rows, sizeof *order, compare_chosen);
-    for (size_t i = 0; ok && i < *n; i++)
-        is_chosen[order[i].row] = true;
-    for (size_t i = 0; ok && i < report->n_rows; i++)
-        if (is_chosen[i])
-            report->rows[n_put++] = report->rows[i];
-        else
-            others[n_others++] = report->rows[i];
-    if (n_others)
-        memcpy(&report->rows[n_put], others, n_others * sizeof *others);
-    free(order);
-    free(others);
-    free(is_chosen);
-    return ok;
-}
-
-size_t report_count(const struct report *report, double least)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < report->n_rows; i++)
-        n += report->rows[i].share >= least;
-    return n;
-}
-
 bool report_find_twins(char *const *texts, size_t n, bool *is_twin)
 {
     struct strtab known = {0};
@@ -901,8 +832,8 @@ static int mark_twins(struct report *report, struct error *err)
     return ok ? 0 : error_memory(err);
 }
 
-int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
-                struct error *err)
+static int make_anew(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
+                     struct error *err)
 {
     *report = (struct report){.model = model, .metric = metric};
     for (size_t i = 0; i < model->n_events; i++)
@@ -933,34 +864,88 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
     return code;
 }
 
-bool report_is_named(const struct report_row *row, const char *name)
+/* --- reports that are kept --- */
+
+enum { KEPT_MOST = 4 };
+
+struct kept_reports {
+    struct kept_report {
+        struct report *report; /* NULL: none */
+        size_t metric;
+        bool with_unused, with_paths;
+    } items[KEPT_MOST];
+    size_t next; /* which one gives way */
+};
+
+struct kept_reports *kept_reports_new(void)
 {
-    size_t n = strlen(row->name);
-    return strcmp(row->name, name) == 0 ||
-           (row->is_twin && row->site && strncmp(row->name, name, n) == 0 && strncmp(name + n, " from ", 6) == 0 &&
-            strcmp(row->site, name + n + 6) == 0);
+    return calloc(1, sizeof(struct kept_reports));
 }
 
-int report_refuse_variable(const struct report *report, const char *name, struct error *err)
+static void let_go(struct report *whole)
 {
-    struct buf text = {0};
-    size_t n = 0;
-    const char **names = calloc(report->n_rows + 1, sizeof *names);
-    for (size_t i = 0; names && i < report->n_rows; i++)
-        if (report->rows[i].variable && !report_is_special(&report->rows[i]))
-            names[n++] = report->rows[i].name;
-    if (names)
-        spelling_suggest(&text, name, names, n);
-    int code = names && !text.failed
-                   ? error_set(err, ERR_NOT_FOUND, "no variable is called '%.200s'%.700s", name, text.data)
-                   : error_memory(err);
-    buf_fini(&text);
-    free(names);
-    return code;
+    if (!whole || --whole->n_users > 0)
+        return;
+    report_fini(whole);
+    free(whole);
+}
+
+void kept_reports_free(struct kept_reports *kept)
+{
+    for (size_t i = 0; kept && i < KEPT_MOST; i++)
+        let_go(kept->items[i].report);
+    free(kept);
+}
+
+/* A report with rows of its own, in whatever order, and the rest in common with one that is kept. */
+static int take_of(struct report *whole, struct report *report, struct error *err)
+{
+    struct report_row *rows = malloc((whole->n_rows + 1) * sizeof *rows);
+    if (!rows)
+        return error_memory(err);
+    if (whole->n_rows)
+        memcpy(rows, whole->rows, whole->n_rows * sizeof *rows);
+    *report = *whole;
+    report->event = whole->event == &whole->events ? &report->events : whole->event;
+    report->rows = rows;
+    report->cap_rows = whole->n_rows + 1;
+    report->whole = whole;
+    whole->n_users++;
+    return 0;
+}
+
+int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
+                struct error *err)
+{
+    struct kept_reports *kept = model->kept;
+    *report = (struct report){0};
+    if (!kept)
+        return make_anew(model, metric, with_unused, with_paths, report, err);
+    for (size_t i = 0; i < KEPT_MOST; i++)
+        if (kept->items[i].report && kept->items[i].metric == metric && kept->items[i].with_unused == with_unused &&
+            kept->items[i].with_paths == with_paths)
+            return take_of(kept->items[i].report, report, err);
+    struct report *made = calloc(1, sizeof *made);
+    int code = made ? make_anew(model, metric, with_unused, with_paths, made, err) : error_memory(err);
+    if (code != 0) {
+        free(made);
+        return code;
+    }
+    made->n_users = 1;
+    let_go(kept->items[kept->next].report);
+    kept->items[kept->next] = (struct kept_report){made, metric, with_unused, with_paths};
+    kept->next = (kept->next + 1) % KEPT_MOST;
+    return take_of(made, report, err);
 }
 
 void report_fini(struct report *report)
 {
+    if (report->whole) { /* which has the rest */
+        free(report->rows);
+        let_go(report->whole);
+        *report = (struct report){0};
+        return;
+    }
     for (size_t i = 0; i < report->n_rows; i++) {
         free(report->rows[i].site);
         free(report->rows[i].lines);
@@ -983,6 +968,7 @@ void report_fini(struct report *report)
     }
     free(report->variables);
     free(report->variable_of);
+    free(report->calls_of);
     free(report->derived);
     free(report->waiting);
     free(report->asides);

@@ -153,6 +153,9 @@ struct report {
     double recovered, named;       /* percent of the samples taken that are accesses; from the fates, else from the
                                     * tree */
     double no_access; /* percent of the samples taken: operations without access, which some hardware samples too */
+    struct report_call_rank *calls_of; /* [n_variables] used while it is made */
+    struct report *whole;              /* NULL: all but the rows is that one's */
+    size_t n_users;                    /* who has a part of it, where it is kept */
 };
 
 /* Makes the table of variables for a metric. Rows without samples are left out unless with_unused. Heap variables of
@@ -162,9 +165,20 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
                 struct error *err);
 void report_fini(struct report *report);
 
+/* Keeps the last few reports of a model, whose kept points to them, so that questions to the same database share them.
+ * New ones (NULL: out of memory), and their end, before the model's. */
+struct kept_reports *kept_reports_new(void);
+void kept_reports_free(struct kept_reports *kept);
+
 /* Sets is_twin [n] where a text of texts [n] (NULL is "") is there more than once; the others stay as they are. False
  * when out of memory. */
 bool report_find_twins(char *const *texts, size_t n, bool *is_twin);
+
+/* code-table.c: which one of the calls of its function that have blocks each variable is from, once they are there:
+ * calls_of. False when out of memory. And the text of the site column, malloc'ed: the name of the function without
+ * return type and parameters, file and line, NULL when out of memory. */
+bool report_rank_calls(struct report *report);
+char *report_site(const struct report *report, const struct variable *variable, uint32_t file_id, uint32_t line);
 
 /* Whether a block is named by the place of its call in a function, "Mesh::init+0x4f0", and that place. */
 bool report_place(const char *name, uint64_t *place);
@@ -200,14 +214,6 @@ bool report_is_special(const struct report_row *row);
 
 /* Whether the row has several blocks, of which nearly all were freed again: their sum was hardly there at one time. */
 bool report_is_turned_over(const struct report_row *row);
-
-/* Puts the top rows (0: all) with the largest shares, of at least so many percent of all samples (0 or less: any),
- * before the others; *n: how many these are. The order stays otherwise. So no row that is left out has a larger share
- * than one that is shown. False when out of memory. */
-bool report_choose(struct report *report, double least, size_t top, size_t *n);
-
-/* How many rows are at least so many percent of all samples. */
-size_t report_count(const struct report *report, double least);
 
 /* parts.c: whether the hardware found the lines of a row's loads modified in another core's cache, often enough to
  * matter (at least 20 samples and 10 % of its loads). Returns the number of those samples, 0 if not; *loads: all of
