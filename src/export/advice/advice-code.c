@@ -260,13 +260,20 @@ static bool is_reference_blas(const char *path)
     return is_such;
 }
 
+/* Whether the instructions of a spot tell more than its name: not those of libc, which nobody is to change, and whose
+ * debug information takes a quarter of a second to read. Functions of libm may switch the rounding mode. */
+static bool tells(const struct model *model, const struct code_spot *spot)
+{
+    return spot->kind != SPOT_LIBRARY || text_begins(code_library(model, spot->module), "libm");
+}
+
 struct code_advice advice_on_code(struct advices *advices, const struct report_row *row, bool with_words,
                                   struct buf *words, struct buf *evidence)
 {
     const struct model *model = advices->report->model;
     struct code_advice advice = {.share = (double)NAN};
     struct code_spot spot;
-    struct code_facts facts;
+    struct code_facts facts = {0};
     size_t n_spots;
     if (!code_spot_find(advices, row, &spot, &n_spots))
         return advice;
@@ -286,7 +293,7 @@ struct code_advice advice_on_code(struct advices *advices, const struct report_r
     advices->failed |= !is_inside || advice.place.failed;
     free(is_inside);
     buf_printf(evidence, "; %.1f %% of the time is spent at that place, with all that is called there", advice.share);
-    bool is_known = with_words && facts_of(advices, &spot, &facts);
+    bool is_known = with_words && tells(model, &spot) && facts_of(advices, &spot, &facts);
     if (with_words && (is_known || spot.kind == SPOT_LIBRARY))
         buf_printf(evidence, "; ");
     if (with_words && spot.kind == SPOT_LIBRARY)

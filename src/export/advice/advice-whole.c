@@ -358,6 +358,22 @@ void advise_on_allocator(struct advices *advices)
 
 /* --- leaks --- */
 
+bool advise_may_leak(const struct model *model, size_t metric)
+{
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct variable *variable = &model->variables[i];
+        double value = 0;
+        if (!model_is_block(variable) || variable->size_bytes < LEAK_BYTES ||
+            variable->size_bytes - LEAK_BYTES < variable->size_freed_bytes)
+            continue;
+        for (size_t k = 0; k < variable->n_scopes; k++)
+            value += model_value(model, variable->scopes[k], metric);
+        if (!(value > 0))
+            return true;
+    }
+    return false;
+}
+
 /* Blocks that were never given back and that no sample fell on. */
 void advise_on_leaks(struct advices *advices)
 {

@@ -307,7 +307,9 @@ static int gather(struct advices *advices, const struct export_job *job, struct 
     if (!find_programs(advices))
         code = error_memory(err);
     if (code == 0) {
-        code = leaks_make(job->model, job->metric, false, false, &advices->leaks, &ignored);
+        code = advise_may_leak(job->model, job->metric)
+                   ? leaks_make(job->model, job->metric, false, false, &advices->leaks, &ignored)
+                   : ERR_NOT_FOUND;
         advices->has_leaks = code == 0;
         code = code == ERR_MEMORY ? error_memory(err) : 0;
     }

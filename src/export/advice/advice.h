@@ -156,6 +156,10 @@ void advise_on_locks(struct advices *advices);
 void advise_on_debug_information(struct advices *advices, double least);
 void advise_on_leaks(struct advices *advices);
 
+/* Whether some path left blocks that are large enough for advice on leaks, and has no cost of the metric: else the
+ * table of leaks need not be made. */
+bool advise_may_leak(const struct model *model, size_t metric);
+
 /* --- instructions --- */
 
 #define CODE_REGISTERS 32

@@ -7,6 +7,8 @@
 
 #include "face/term/screen.h"
 
+#define LEAST_PATH 0.01 /* percent of the total: paths of allocation below that are never listed */
+
 static const struct view_column columns[] = {
     {NULL, "of it", 7, true, false},
     {NULL, "", 9, false, false},
@@ -210,42 +212,89 @@ static void add_touchers(struct screen *screen, struct parts *parts, const struc
     }
 }
 
-/* The functions from the root to a node of a tree, in one line. */
-static void put_path(const struct table *nodes, size_t node, struct buf *out)
+/* The tree of data, with its columns found once: it may have very many nodes. */
+struct data_tree {
+    const struct table *nodes;
+    size_t parent, kind, name, item, value;
+};
+
+static const char *node_text(const struct data_tree *tree, size_t column, size_t node)
+{
+    const char *text = NULL;
+    if (column != SIZE_MAX)
+        (void)table_get_texts(tree->nodes, column, node, 1, &text);
+    return text ? text : "";
+}
+
+static double node_number(const struct data_tree *tree, size_t column, size_t node)
+{
+    double number = NAN;
+    return column != SIZE_MAX && table_get_numbers(tree->nodes, column, node, 1, &number) ? number : NAN;
+}
+
+/* The functions from the root to a node of the tree, in one line. */
+static void put_path(const struct data_tree *tree, size_t node, struct buf *out)
 {
     enum { DEEPEST = 64 };
     const char *names[DEEPEST];
     size_t n = 0;
-    for (double above = cell_number(nodes, node, "parent"); above >= 0 && n < DEEPEST;
-         above = cell_number(nodes, (size_t)above, "parent"))
-        if (strstr(cell_text(nodes, (size_t)above, "kind"), "function") ||
-            strcmp(cell_text(nodes, (size_t)above, "kind"), "inlined") == 0)
-            names[n++] = cell_text(nodes, (size_t)above, "name");
+    for (double above = node_number(tree, tree->parent, node); above >= 0 && n < DEEPEST;
+         above = node_number(tree, tree->parent, (size_t)above)) {
+        const char *kind = node_text(tree, tree->kind, (size_t)above);
+        if (strstr(kind, "function") || strcmp(kind, "inlined") == 0)
+            names[n++] = node_text(tree, tree->name, (size_t)above);
+    }
     while (n-- > 0)
         buf_printf(out, "%s%s", out->len_bytes ? " > " : "", names[n]);
 }
 
-static void add_allocations(struct screen *screen)
+/* Percent of the total below which a path is left out: a hundredth of the variable at most. Powers of ten, so that
+ * variables that are alike take the same answer. */
+static double least_of(double share)
+{
+    double least = share > 0 ? pow(10, floor(log10(share / 100))) : 0;
+    return least > LEAST_PATH ? least : LEAST_PATH;
+}
+
+static void add_allocations(struct screen *screen, struct parts *parts, const struct table *vars)
 {
     enum { PATHS_MOST = 4 };
-    const struct request request = {.report = "nodes", .tree = "data", .least = 0.01, .has_least = true};
+    const struct request request = {.report = "nodes",
+                                    .tree = "data",
+                                    .least = least_of(cell_number(vars, parts->row, "share")),
+                                    .has_least = true};
     struct error ignored;
-    struct parts *parts = screen->pane.own;
-    const struct table *vars = vars_table(screen);
     const struct answer *answer = ask(screen, &request, &ignored);
     const struct table *nodes = answer ? answer_rows(answer) : NULL;
+    const struct data_tree tree = {nodes,
+                                   column_of(nodes, "parent"),
+                                   column_of(nodes, "kind"),
+                                   column_of(nodes, "name"),
+                                   column_of(nodes, "item"),
+                                   column_of(nodes, "value")};
+    const char *item = cell_text(vars, parts->row, "item");
     double value = cell_number(vars, parts->row, "value");
     size_t n = 0;
     for (size_t i = 0; i < rows_of(nodes) && n < PATHS_MOST; i++) {
         struct buf path = {0};
-        if (strcmp(cell_text(nodes, i, "item"), cell_text(vars, parts->row, "item")) != 0)
+        if (strcmp(node_text(&tree, tree.item, i), item) != 0)
             continue;
-        put_path(nodes, i, &path);
+        put_path(&tree, i, &path);
         if (path.len_bytes)
-            add_part(parts, n++ ? "" : "allocated", 100 * cell_number(nodes, i, "value") / value, "")->rest = path.data;
+            add_part(parts, n++ ? "" : "allocated", 100 * node_number(&tree, tree.value, i) / value, "")->rest =
+                path.data;
         else
             buf_fini(&path);
     }
+}
+
+/* Where its memory comes from takes longer than the rest: it follows when that is on the screen. */
+static void add_origins(struct screen *screen)
+{
+    struct parts *parts = screen->pane.own;
+    const struct table *vars = vars_table(screen);
+    add_touchers(screen, parts, vars);
+    add_allocations(screen, parts, vars);
     screen->pane.n_all = parts->n;
 }
 
@@ -273,8 +322,7 @@ static int open_variable(struct screen *screen, struct error *err)
     add_threads(screen, parts, vars);
     add_pattern(screen, parts, vars);
     add_sharing(screen, parts, vars);
-    add_touchers(screen, parts, vars);
-    screen->pane.later = add_allocations;
+    screen->pane.later = add_origins;
     screen->pane.n_all = parts->n;
     (void)snprintf(screen->pane.note, sizeof screen->pane.note, "%s", cell_text(vars, parts->row, "variable"));
     return 0;
