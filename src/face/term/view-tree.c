@@ -15,6 +15,8 @@ static const struct view_column columns[] = {
 };
 
 #define NO_NODE UINT32_MAX
+#define LEAST_NODE 0.05   /* percent of the total: what would be shown as 0.0 is summed up below its parent */
+#define LEAST_SUMMED 0.01 /* ... from below, where many small ones may be a large one together */
 
 /* A node of the tree that is shown. */
 struct node {
@@ -272,9 +274,11 @@ static bool open_roots(struct tree *tree)
 
 static int open_tree(struct screen *screen, struct error *err)
 {
-    bool is_data = strcmp(mode_of(screen), "data") == 0;
-    const struct request request = {
-        .report = "nodes", .tree = is_data ? "data" : "code", .least = 0.01, .has_least = true};
+    bool is_data = strcmp(mode_of(screen), "data") == 0, is_from_below = strcmp(mode_of(screen), "bottom-up") == 0;
+    const struct request request = {.report = "nodes",
+                                    .tree = is_data ? "data" : "code",
+                                    .least = is_from_below ? LEAST_SUMMED : LEAST_NODE,
+                                    .has_least = true};
     const struct answer *answer = ask(screen, &request, err);
     struct tree *tree = calloc(1, sizeof *tree);
     if (!tree)
@@ -285,7 +289,7 @@ static int open_tree(struct screen *screen, struct error *err)
         return err->code;
     tree->table = answer_rows(answer);
     tree->total = cell_number(answer_head(answer), 0, "total");
-    tree->is_from_below = strcmp(mode_of(screen), "bottom-up") == 0;
+    tree->is_from_below = is_from_below;
     if (!read_table(tree) || !open_roots(tree))
         return error_memory(err);
     if (!tree->n)
