@@ -227,7 +227,9 @@ static void companion_times_split(struct companion_process *process)
     if (account.rest_user_ns < LEAST_TICKS * (uint64_t)TICK_NS)
         return;
     companion_times_look(process);
-    account.rest_system_ns = beyond(ns_between(0, process->last_seen.system_ticks), account.system_ns);
+    /* The first program's record leaves out the launcher and its own start. */
+    uint64_t left_out_ticks = process->generation ? 0 : process->at_start.system_ticks;
+    account.rest_system_ns = beyond(ns_between(left_out_ticks, process->last_seen.system_ticks), account.system_ns);
     if (account.rest_system_ns > account.rest_user_ns)
         account.rest_system_ns = account.rest_user_ns;
     each_thread(process, split_brief, &account);

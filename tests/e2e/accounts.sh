@@ -82,6 +82,9 @@ judge kernel 's["launcher_s"] > 0 and s["ended_s"] - s["begun_s"] - 0.02 < r["cp
 judge kernel 'r["cpu_time"]["user_s"] + r["cpu_time"]["system_s"] < s["ended_s"] - 0.5 * s["launcher_s"]'
 expect_text kernel.txt '<kernel> +of the CPU time'
 expect_text <(tr -s ' \n' ' ' <kernel.txt) 'the samples stand for .* of the CPU time'
+# Where another thread closes the main one, its times are in ticks, and less than what is left out of them.
+measured exit ./accounts exit
+judge exit '0.2 < r["cpu_time"]["user_s"] < 5 and r["cpu_time"]["system_s"] < 5'
 # The profiler's own code has one row, whatever it touched, and the head says how much that is.
 measured allocate ./accounts allocate
 judge allocate 'sum(row["share"] for row in r["variables"] if row["variable"] == "<profiler>") > 2'

@@ -337,7 +337,7 @@ static void end_at_exit(void)
 
 /* What the launcher had used before it became the program, and what the start of the runtime takes, is no time of the
  * program: 20 to 40 ms, nearly all in the kernel, which a short program's report would give to its system calls. What
- * the loader needs for our libraries stays in it. */
+ * the loader needs for our libraries stays in it, and the start of the first thread's events. */
 static void leave_out_start(const struct thread_usage *begin)
 {
     struct thread_usage now = thread_facts_now(), ours = attach_launcher_usage();

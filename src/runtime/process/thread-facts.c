@@ -123,6 +123,13 @@ static void name_record(struct arena_thread *record, const char name[ARENA_COMM_
         record->name[i] = name[i];
 }
 
+/* What was left out was known to the nanosecond, and a sum of another thread is in ticks: it may be less. */
+static uint64_t sum_of(uint64_t past_ns, uint64_t now_ns)
+{
+    uint64_t sum_ns = past_ns + now_ns;
+    return sum_ns > INT64_MAX ? 0 : sum_ns;
+}
+
 void thread_facts_record(struct thread_state *state)
 {
     struct thread_usage usage;
@@ -134,9 +141,9 @@ void thread_facts_record(struct thread_state *state)
     if (is_own ? !read_own(&usage) : !read_other(state->record->tid, &usage, name))
         return;
     name_record(state->record, name);
-    atomic_store(&state->record->user_ns, state->past.user_ns + usage.user_ns);
-    atomic_store(&state->record->system_ns, state->past.system_ns + usage.system_ns);
-    uint64_t n_page_faults = state->past.n_page_faults + usage.n_page_faults;
+    atomic_store(&state->record->user_ns, sum_of(state->past.user_ns, usage.user_ns));
+    atomic_store(&state->record->system_ns, sum_of(state->past.system_ns, usage.system_ns));
+    uint64_t n_page_faults = sum_of(state->past.n_page_faults, usage.n_page_faults);
     atomic_store(&state->record->n_page_faults, n_page_faults < UINT32_MAX ? (uint32_t)n_page_faults : UINT32_MAX);
     if (state->samples.root) /* what threads without samples wait for hardly matters */
         atomic_store(&state->record->delay_ns, state->past.delay_ns + delay_of(state->record->tid));

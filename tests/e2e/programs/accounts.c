@@ -160,6 +160,21 @@ static void without_parent(const char *way)
     work(0.4, 0);
 }
 
+static void *work_and_exit(void *unused)
+{
+    (void)unused;
+    work(0.4, 0);
+    exit(0);
+}
+
+/* The main thread, which has done nothing but start, is closed by another one. */
+static void exit_in_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work_and_exit, NULL) == 0)
+        pthread_join(thread, NULL);
+}
+
 /* What hpcrun says to have used before it became this process (,PID,CPU in ns,...), in seconds. */
 static double launcher_s(void)
 {
@@ -187,6 +202,8 @@ int main(int argc, char **argv)
         wait_in_openmp();
     else if (!strcmp(way, "daemon") || !strcmp(way, "heir"))
         without_parent(way);
+    else if (!strcmp(way, "exit"))
+        exit_in_thread();
     else if (!strcmp(way, "endless"))
         work(1000, 0);
     if (!strcmp(way, "kernel") || !strcmp(way, "backoff"))
