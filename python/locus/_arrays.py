@@ -11,7 +11,27 @@ except ImportError:
 _PLAIN = {"BINARY_SUBSCR", "CACHE", "COMPARE_OP", "COPY_FREE_VARS", "EXTENDED_ARG", "LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL",
           "NOP", "RESUME", "RETURN_VALUE"}
 _SIGNS = {"+", "-", "*", "&", "|"}
-_OLD_SIGNS = {"BINARY_ADD", "BINARY_SUBTRACT", "BINARY_MULTIPLY", "BINARY_AND", "BINARY_OR"}
+_FLAG_SIGNS = {"&", "|"}
+_OLD_SIGNS = {"BINARY_ADD": "+", "BINARY_SUBTRACT": "-", "BINARY_MULTIPLY": "*", "BINARY_AND": "&", "BINARY_OR": "|"}
+
+
+def _is_for_columns(code):
+    """Whether a function does to columns what it does to cells: it takes cells of the row by name, compares them and computes with them.
+    What was compared is only combined by & and |: in sums, flags of columns are no numbers. Texts have no parts, and tuples no columns."""
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "EXTENDED_ARG", "NOP", "RESUME")]
+    is_compared = False
+    for i, step in enumerate(steps):
+        sign = step.argrepr if step.opname == "BINARY_OP" else _OLD_SIGNS.get(step.opname)
+        if sign is None and step.opname not in _PLAIN or sign is not None and sign not in _SIGNS:
+            return False
+        if is_compared and sign is not None and sign not in _FLAG_SIGNS:
+            return False
+        if step.opname == "BINARY_SUBSCR" and (i < 2 or steps[i - 2].opname != "LOAD_FAST"):
+            return False
+        if step.opname == "LOAD_CONST" and isinstance(step.argval, (tuple, frozenset)):
+            return False
+        is_compared = is_compared or step.opname == "COMPARE_OP"
+    return True
 
 
 def truths(function, columns, n):
@@ -20,10 +40,8 @@ def truths(function, columns, n):
     code = getattr(function, "__code__", None)
     if numpy is None or code is None or code.co_argcount != 1 or code.co_flags & 0x2c:  # no *more, **more, nor generator
         return None
-    for step in dis.get_instructions(code):
-        is_sign = step.opname == "BINARY_OP" and step.argrepr in _SIGNS
-        if step.opname not in _PLAIN and step.opname not in _OLD_SIGNS and not is_sign:
-            return None
+    if not _is_for_columns(code):
+        return None
     try:
         made = function(_Columns(columns))
     except Exception:  # pylint: disable=broad-except  # each node says what is wrong

@@ -235,6 +235,13 @@ static int visit_all(struct visit *visit, void *literal)
     return code;
 }
 
+/* How long the text of it would be, at least. */
+static size_t bytes_of(const struct reading *reading)
+{
+    static const char node[] = "{\"frame\":{},\"metrics\":{}}", fact[] = "\"\":\"\",";
+    return reading->n_nodes * (sizeof node - 1) + reading->n_facts * (sizeof fact - 1);
+}
+
 int frame_open_objects(void *literal, struct frame **frame, struct error *err)
 {
     struct visit *visit = calloc(1, sizeof *visit);
@@ -249,7 +256,7 @@ int frame_open_objects(void *literal, struct frame **frame, struct error *err)
     if (code == 0 && visit->reading.n_nodes == 0)
         code = STRANGE;
     if (code == 0)
-        code = literal_make_frame(&visit->reading, SIZE_MAX / 1024, frame, err);
+        code = literal_make_frame(&visit->reading, bytes_of(&visit->reading), frame, err);
     else if (code == STRANGE)
         code = error_set(err, ERR_UNSUPPORTED, "the literal has what its text alone may show");
     else

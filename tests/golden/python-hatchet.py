@@ -192,6 +192,10 @@ Filter and query.
 (['garply', 'piyo'], [45.0, 15.0])
 >>> gf.filter(lambda x: x["time"] > 4 and x["name"].startswith('g')).names
 ['grault', 'garply']
+>>> two = lambda x: (x["time"] > 4) + (x["depth"] > 2) + (x["time (inc)"] > 20) >= 2  # of flags: numbers, and no numpy's "or"
+>>> same = lambda f: gf.filter(f, squash=False).names == gf.filter(lambda x: bool(f(x)), squash=False).names
+>>> same(two), same(lambda x: x["name"][0] == "q"), same(lambda x: (x["time"] > 4) & (x["depth"] + 1 > 2))
+(True, True, True)
 >>> kept = gf.filter(lambda x: x['time'] > 10.0, squash=False)
 >>> len(kept), kept.squash() == filtered_gf
 (22, True)
