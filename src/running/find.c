@@ -388,7 +388,8 @@ static int explain_pid(const struct running_list *list, pid_t pid)
     (void)snprintf(path, sizeof path, "/proc/%ld", (long)pid);
     if (stat(path, &status) != 0)
         return tool_error(list->tool,
-                          "there is no process %ld here; of a job of Slurm, its nodes know: srun --jobid=%ld --overlap",
+                          "there is no process %ld here; if it is a job of Slurm, ask on its nodes: srun --jobid=%ld "
+                          "--overlap hpcrun --status",
                           (long)pid, (long)pid);
     if (status.st_uid != geteuid() && geteuid() != 0)
         return tool_error(list->tool,

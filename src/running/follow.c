@@ -132,6 +132,8 @@ static void look_at_processes(struct follow *follow)
         uint64_t start_ns = running_now(&list->processes[i])->live.start_ns;
         if (!follow->start_ns || start_ns < follow->start_ns)
             follow->start_ns = start_ns;
+        if (list->processes[i].is_foreign) /* what it names is not opened */
+            continue;
         add_dir(follow, list->processes[i].dir);
         add_seen(follow, list->processes[i].pid);
     }

@@ -109,9 +109,9 @@ static void tell(void *context, struct buf *out)
     if (state.is_paused && !state.is_over)
         buf_printf(out, ", sampling paused");
     if (*state.phase && !state.is_over)
-        buf_printf(out, ", phase %.40s", state.phase);
+        buf_printf(out, ", phase %s", state.phase);
     if (state.trouble)
-        buf_printf(out, ", %.80s", state.trouble);
+        buf_printf(out, ", %s", state.trouble);
 }
 
 /* --- on the terminal --- */
@@ -215,8 +215,9 @@ bool live_view_answer(struct live_view *live, const char *question, struct buf *
         (void)renew(live);
     follow_state(live->follow, &state);
     tell(live, &words);
-    json_t *answer = json_pack("{s:i,s:b,s:b,s:s}", "number", (int)live->number, "over", state.is_over, "paused",
-                               state.is_paused, "words", words.data ? words.data : "");
+    json_t *said = json_string(words.data ? words.data : ""); /* NULL where a name in it is no UTF-8 */
+    json_t *answer = json_pack("{s:i,s:b,s:b,s:o}", "number", (int)live->number, "over", state.is_over, "paused",
+                               state.is_paused, "words", said ? said : json_string(""));
     if (answer && command)
         answer_control(live, command, answer);
     char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
