@@ -82,6 +82,8 @@ class Case:
         variables = json.loads(hpcquery("vars", "--json", "--top", "0", path))
         rows = table("functions", path)
         self.metric, self.total = variables["metric"], variables["total_value"]
+        # samples that were lost, as on a busy machine, are in no place of the code, so in no export
+        self.total -= sum(row["value"] for row in variables["variables"] if row["class"] == "dropped")
         self.is_time = "(usec)" in self.metric
         self.own = added((row["function"], float(row["own"])) for row in rows)
         self.all = added((row["function"], float(row["inclusive"])) for row in rows)
