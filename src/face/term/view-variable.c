@@ -288,11 +288,15 @@ static void add_allocations(struct screen *screen, struct parts *parts, const st
     }
 }
 
-/* Where its memory comes from takes longer than the rest: it follows when that is on the screen. */
-static void add_origins(struct screen *screen)
+/* Who uses it how, and where its memory comes from, takes longer than what the table says: it follows when that is on
+ * the screen. */
+static void add_rest(struct screen *screen)
 {
     struct parts *parts = screen->pane.own;
     const struct table *vars = vars_table(screen);
+    add_threads(screen, parts, vars);
+    add_pattern(screen, parts, vars);
+    add_sharing(screen, parts, vars);
     add_touchers(screen, parts, vars);
     add_allocations(screen, parts, vars);
     screen->pane.n_all = parts->n;
@@ -319,10 +323,7 @@ static int open_variable(struct screen *screen, struct error *err)
     first->rest = strdup(cell_text(vars, parts->row, "alloc_site"));
     add_lines(parts, vars);
     add_fields(parts, vars);
-    add_threads(screen, parts, vars);
-    add_pattern(screen, parts, vars);
-    add_sharing(screen, parts, vars);
-    screen->pane.later = add_origins;
+    screen->pane.later = add_rest;
     screen->pane.n_all = parts->n;
     (void)snprintf(screen->pane.note, sizeof screen->pane.note, "%s", cell_text(vars, parts->row, "variable"));
     return 0;
