@@ -30,6 +30,26 @@ static void drop_oldest(struct screen *screen)
     screen->past[screen->n_past] = (struct past){0};
 }
 
+/* What an item had in an earlier look. A second variable of a name gives both longer names, of which the earlier look
+ * knows the short one. */
+static double value_before(const struct past *before, const char *item)
+{
+    const char *from = strstr(item, " from ");
+    char name[256];
+    int64_t at = strtab_find(&before->items, item);
+    if (at < 0 && from && (size_t)(from - item) < sizeof name) {
+        (void)snprintf(name, sizeof name, "%.*s", (int)(from - item), item);
+        at = strtab_find(&before->items, name);
+    }
+    return at < 0 ? 0 : before->values[at];
+}
+
+/* What an item was given since. What it lost, as where a process has ended, is not taken from others. */
+static double more_since(const struct past *before, const struct past *now, size_t at)
+{
+    return fmax(now->values[at] - value_before(before, now->items.strings[at]), 0);
+}
+
 void live_remember(struct screen *screen)
 {
     const struct table *vars = screen->host->live ? vars_table(screen) : NULL;
@@ -48,21 +68,22 @@ void live_remember(struct screen *screen)
         if (at < 0 || (size_t)at >= n || strcmp(cell_text(vars, i, "class"), "kernel") == 0) /* no part of the whole */
             continue;
         past->values[at] = isnan(value) ? 0 : value;
-        past->total += past->values[at];
     }
+    past->n = past->values ? past->items.n_strings < n ? past->items.n_strings : n : 0;
+    for (size_t i = 0; i < past->n && screen->n_past > 0; i++)
+        past->more += more_since(&screen->past[0], past, i);
     screen->n_past += past->values != NULL;
 }
 
 double live_lately(struct screen *screen, const char *item)
 {
     const struct past *before = &screen->past[0], *now = screen->n_past ? &screen->past[screen->n_past - 1] : NULL;
-    if (screen->n_past < 2 || strcmp(before->metric, now->metric) != 0 || !(now->total > before->total))
+    if (screen->n_past < 2 || strcmp(before->metric, now->metric) != 0 || !(now->more > 0))
         return NAN;
-    int64_t at = strtab_find(&now->items, item), then = strtab_find(&before->items, item);
-    if (at < 0 || !(now->values[at] > 0))
+    int64_t at = strtab_find(&now->items, item);
+    if (at < 0 || (size_t)at >= now->n || !(now->values[at] > 0))
         return NAN;
-    double more = now->values[at] - (then < 0 ? 0 : before->values[then]);
-    return 100 * fmax(more, 0) / (now->total - before->total);
+    return 100 * more_since(before, now, (size_t)at) / now->more;
 }
 
 void live_fini(struct screen *screen)

@@ -181,8 +181,9 @@ struct past {
     double at_s; /* CLOCK_MONOTONIC */
     char metric[64];
     struct strtab items;
-    double *values; /* [items.n_strings] */
-    double total;
+    double *values; /* [n] by item */
+    size_t n;
+    double more; /* of all items together, since the oldest look that was kept then */
 };
 
 /* An answer that was asked for. */
