@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcrun: see options.c for what it does and launch.c for how. */
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +120,19 @@ static bool has_directory(char *const *words)
     return is;
 }
 
+/* Whether a directory has something in it: a copy beside other files would be combined with them, or spoil them. */
+static bool is_filled(const char *path)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    bool is = false;
+    while (directory && !is && (entry = readdir(directory)))
+        is = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (directory)
+        (void)closedir(directory);
+    return is;
+}
+
 static int copy(const struct hpcrun_options *options)
 {
     struct running_list list = {.tool = "hpcrun"};
@@ -131,6 +145,9 @@ static int copy(const struct hpcrun_options *options)
     bool runs = running_keep(&list, words, NULL);
     if (!runs && !has_directory(options->command))
         status = running_choose(&list, words) ? 1 : tool_error("hpcrun", "no process of yours is being measured here");
+    else if (is_filled(options->copy))
+        status = tool_error("hpcrun", "%s: there are files in it; a copy takes a new directory, or an empty one",
+                            options->copy);
     else if (names_directory_make(options->copy, false, &to, &err) != 0)
         status = tool_error("hpcrun", "%s", err.text);
     size_t n = status == 0 ? copy_rest(options->command, &list, to) : 0; /* first: names that are claimed avoid these */
