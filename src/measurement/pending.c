@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/path.h"
 #include "measurement/names.h"
 
 #define MARK_PREFIX ".writing-"
@@ -183,7 +184,7 @@ size_t pending_copy_rest(const char *from, const char *to,
     size_t n = 0;
     DIR *dir = opendir(from);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        bool is_topology = strncmp(entry->d_name, "topology-", 9) == 0;
+        bool is_topology = text_begins(entry->d_name, "topology-");
         if (entry->d_name[0] == '.' ||
             (!is_topology && (names_parse(entry->d_name, &file, &ignored) != 0 || is_left_out(&file, context))))
             continue;

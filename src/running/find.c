@@ -21,6 +21,7 @@
 #include "base/options.h"
 #include "base/process.h"
 #include "base/vec.h"
+#include "measurement/names.h"
 #include "measurement/pending.h"
 
 /* --- finding --- */
@@ -424,19 +425,37 @@ static bool has_below(const struct running_list *list, const struct operand *ope
     return has;
 }
 
+static bool is_number(const char *word)
+{
+    return *word && strspn(word, "0123456789") == strlen(word);
+}
+
+bool running_word_directory(const char *word, char *real)
+{
+    struct stat status;
+    return !is_number(word) && realpath(word, real) && stat(real, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 static void read_operand(const struct running_list *list, const char *text, struct operand *operand)
 {
-    char *end;
-    struct stat status;
     *operand = (struct operand){.text = text};
     errno = 0;
-    long value = strtol(text, &end, 10);
-    if (*text && strspn(text, "0123456789") == strlen(text)) {
+    long value = strtol(text, NULL, 10);
+    if (is_number(text)) {
         operand->pid = errno || value <= 0 || value != (long)(pid_t)value ? 0 : (pid_t)value;
         operand->is_job = operand->pid && !has_below(list, operand);
-    } else if (!realpath(text, operand->real) || stat(operand->real, &status) != 0 || !S_ISDIR(status.st_mode)) {
+    } else if (!running_word_directory(text, operand->real)) {
         operand->real[0] = '\0';
     }
+}
+
+bool running_has_file(const struct running_list *list, const char *directory, const struct names_file *file)
+{
+    bool has = false;
+    for (size_t i = 0; i < list->n && !has; i++)
+        has = file->host_id == names_host_id() && file->pid == (uint32_t)list->processes[i].pid &&
+              strcmp(list->processes[i].dir, directory) == 0;
+    return has;
 }
 
 bool running_is_same(const struct running_process *a, const struct running_process *b)

@@ -36,7 +36,7 @@ struct follow {
     bool is_copying;                    /* it is hpcrun, else hpcprof */
     double cpu_s;                       /* of what was made last */
     unsigned n_made;                    /* number of the one that is being made, or was last */
-    unsigned ready, taken;              /* numbers of databases, 0: none */
+    unsigned ready, taken, shown;       /* numbers of databases, 0: none */
     int64_t due_ns, begun_ns, shown_ns; /* by CLOCK_MONOTONIC: of the next one, of the maker, of what is ready */
     uint64_t n_seen, n_ready;           /* samples and blocks: when the maker began, and in what is ready */
     bool is_over, is_held;
@@ -92,15 +92,6 @@ static uint64_t count_records(const struct running_list *list)
     return n;
 }
 
-static bool is_looked_at(const struct running_list *list, const struct names_file *file, const char *dir)
-{
-    bool is = false;
-    for (size_t i = 0; i < list->n && !is; i++)
-        is = file->host_id == names_host_id() && file->pid == (uint32_t)list->processes[i].pid &&
-             strcmp(list->processes[i].dir, dir) == 0;
-    return is;
-}
-
 /* What programs of other nodes, and those that have ended, have saved in a named directory: adds a number that changes
  * with it. */
 static void look_at_files(struct follow *follow, const char *dir)
@@ -112,7 +103,7 @@ static void look_at_files(struct follow *follow, const char *dir)
     if (names_list(dir, "objects", &files, &n, &ignored) != 0)
         return;
     for (size_t i = 0; i < n; i++) {
-        char *path = is_looked_at(&follow->watch.list, &files[i], dir) ? NULL : names_path(dir, &files[i]);
+        char *path = running_has_file(&follow->watch.list, dir, &files[i]) ? NULL : names_path(dir, &files[i]);
         if (path && stat(path, &info) == 0)
             follow->n_seen += (uint64_t)info.st_mtim.tv_sec * 1000 + (uint64_t)info.st_mtim.tv_nsec / 1000000;
         follow->n_files += path && files[i].thread == 0;
@@ -391,7 +382,7 @@ static int find_first(struct follow *follow, struct error *err)
     char real[PATH_MAX];
     bool is_written = false;
     for (; words && *words; words++)
-        if (strspn(*words, "0123456789") != strlen(*words) && realpath(*words, real)) {
+        if (running_word_directory(*words, real)) {
             add_dir(follow, real);
             is_written |= pending_wait(real, 0) != PENDING_NONE;
         }
@@ -451,11 +442,18 @@ int follow_wait_ms(const struct follow *follow)
 
 const char *follow_take(struct follow *follow)
 {
-    if (follow->taken && follow->taken != follow->ready)
-        remove_both(follow, follow->taken);
+    if (follow->taken != follow->shown && follow->taken != follow->ready)
+        remove_both(follow, follow->taken); /* it could not be opened */
     follow->taken = follow->ready;
     (void)snprintf(follow->path, sizeof follow->path, "%s/%u-database", follow->scratch, follow->taken);
     return follow->path;
+}
+
+void follow_opened(struct follow *follow)
+{
+    if (follow->shown && follow->shown != follow->taken)
+        remove_both(follow, follow->shown);
+    follow->shown = follow->taken;
 }
 
 const char *follow_recording(struct follow *follow)

@@ -17,6 +17,8 @@
 #include "base/vec.h"
 #include "collect/live.h"
 
+struct names_file;
+
 #define RUNNING_PASTS 12    /* looks that are kept */
 #define RUNNING_WINDOW_S 10 /* what is "lately": no more */
 #define RUNNING_ROWS 12     /* of each kind */
@@ -85,6 +87,10 @@ void running_fini(struct running_list *list);
 int running_choose(struct running_list *list, const char *const *words);
 /* The same without a message, and those of known, if not NULL, are kept, too; whether any are left. */
 bool running_keep(struct running_list *list, const char *const *words, const struct running_list *known);
+/* The real path of a word that names a directory, in real [PATH_MAX]; false: it is a number, or there is none. */
+bool running_word_directory(const char *word, char *real);
+/* Whether a file in a directory (a real path) is of a process of the list, on this host. */
+bool running_has_file(const struct running_list *list, const char *directory, const struct names_file *file);
 /* Keeps those that can still be read. */
 void running_keep_readable(struct running_list *list);
 /* Asks the companion for something (COMPANION_CONTROL) about a process, 0: all of its; answer: what it says, in words.
@@ -159,8 +165,10 @@ void follow_end(struct follow *follow);
 int follow_wait_ms(const struct follow *follow);
 /* Does what there is to be done; true: there is a newer database. None is made while one is not taken. */
 bool follow_step(struct follow *follow);
-/* The newest database, and the one before goes; it stays until this is asked again. */
+/* The newest database; the one that was opened before stays. */
 const char *follow_take(struct follow *follow);
+/* What was taken is open now, in place of the one before, which goes. */
+void follow_opened(struct follow *follow);
 /* The measurement of the one that was taken, for its time line; NULL: it is not there. It stays as long as that. */
 const char *follow_recording(struct follow *follow);
 /* Makes none any more, or again. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "export/streams/sched-report.h"
 #include "table/table.h"
 
@@ -372,7 +373,7 @@ static int set_topology(struct time_stream *of, const char *word, struct error *
 {
     static const char file_of[] = "given:";
     size_t kind = 0;
-    if (strncmp(word, file_of, sizeof file_of - 1) == 0)
+    if (text_begins(word, file_of))
         return set_given(of, word + sizeof file_of - 1, err);
     while (kind < TIME_TOPOLOGIES && strcmp(topology_words[kind], word) != 0)
         kind++;

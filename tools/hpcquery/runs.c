@@ -34,16 +34,12 @@ const struct report_kind runs_kind = {
         "runs puts inputs side by side, each of them a run: a database, or a file of another tool. The report is list "
         "unless another one is named. What a run was is known of databases: the command, host and date, the "
         "program's build id, the environment that sets up threads and jobs (OMP_*, SLURM_JOB_* and others, and all "
-        "that "
-        "begins with HPCRUN_RUN_, as hpcrun noted it), and how long it took. Functions are the same that have the same "
-        "name and file, whose directory counts as far as it tells those of one run apart; what a run does not know has "
-        "cost nothing there. In scaling <elapsed> has a speed-up, and efficiency is "
-        "the part of it that there could be; a cost is a sum over all workers, and its efficiency the part of it that "
-        "there was before. regression ends with status 3 where something has changed; its noise is how far a "
-        "function's "
-        "costs are apart in runs of the same group, where --by says what runs have in common and one was made more "
-        "than "
-        "once.",
+        "that begins with HPCRUN_RUN_, as hpcrun noted it), and how long it took. Functions are the same that have the "
+        "same name and file, whose directory counts as far as it tells those of one run apart; what a run does not "
+        "know has cost nothing there. In scaling <elapsed> has a speed-up, and efficiency is the part of it that there "
+        "could be; a cost is a sum over all workers, and its efficiency the part of it that there was before. "
+        "regression ends with status 3 where something has changed; its noise is how far a function's costs are apart "
+        "in runs of the same group, where --by says what runs have in common and one was made more than once.",
     .example = "runs scaling --by OMP_NUM_THREADS app-1-database app-2-database app-4-database",
     .options = ASK_ROWS | ASK(BY) | ASK(ALL) | ASK(BASE) | ASK(BEYOND_NOISE) | ASK(CSV) | ASK(JSON),
     .notes = notes,

@@ -74,7 +74,6 @@ struct program {
     char path[PROGRAM_PATH_MAX];   /* as it will be executed */
     char binary[PROGRAM_PATH_MAX]; /* the ELF file that runs: itself, or the interpreter of a script; may be empty */
     char loader[PROGRAM_PATH_MAX]; /* its dynamic loader (PT_INTERP), empty when static */
-    char build_id[PROGRAM_BUILD_ID_MAX]; /* of that file; "" for none */
     char sanitizer[64];                  /* a sanitizer's library that must be loaded first, empty when none */
     bool is_ia32;                        /* of 32 bits, where programs have 64 */
     bool is_static;                      /* there is no loader: the runtime is inside, or nothing can be measured */
@@ -87,6 +86,9 @@ int program_find(const char *command, struct program *program, struct error *err
 /* Whether the program found can be measured; it can be executed in any case.
  * err: ERR_UNSUPPORTED: static (use hpclink), other word size or machine, musl, privileged, sanitizer */
 int program_check(struct program *program, struct error *err);
+
+/* The build id of its file, or of the interpreter of a script, in hexadecimal digits; "": it has none. */
+void program_build_id(const struct program *program, char id[PROGRAM_BUILD_ID_MAX]);
 
 /* --- run-directory.c: the directory of a launch --- */
 

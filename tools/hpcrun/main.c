@@ -87,11 +87,7 @@ struct copied {
 static bool is_copied(const struct names_file *file, const void *context)
 {
     const struct copied *copied = context;
-    bool is = false;
-    for (size_t i = 0; i < copied->list->n && !is; i++)
-        is = file->host_id == names_host_id() && file->pid == (uint32_t)copied->list->processes[i].pid &&
-             strcmp(copied->list->processes[i].dir, copied->directory) == 0;
-    return is;
+    return running_has_file(copied->list, copied->directory, file);
 }
 
 /* What is in the directories that were named, of processes that have ended or run on other hosts. */
@@ -102,9 +98,7 @@ static size_t copy_rest(char *const *words, const struct running_list *list, con
     size_t n = 0;
     for (; *words; words++) {
         const struct copied copied = {list, real};
-        size_t n_more = strspn(*words, "0123456789") != strlen(*words) && realpath(*words, real)
-                            ? pending_copy_rest(real, to, is_copied, &copied)
-                            : 0;
+        size_t n_more = running_word_directory(*words, real) ? pending_copy_rest(real, to, is_copied, &copied) : 0;
         if (n_more)
             (void)pending_copy_note(real, to, &ignored);
         n += n_more;
@@ -114,10 +108,11 @@ static size_t copy_rest(char *const *words, const struct running_list *list, con
 
 static bool has_directory(char *const *words)
 {
-    bool is = false;
-    for (; *words && !is; words++)
-        is = strspn(*words, "0123456789") != strlen(*words) && access(*words, F_OK) == 0;
-    return is;
+    char real[PATH_MAX];
+    bool has = false;
+    for (; *words && !has; words++)
+        has = running_word_directory(*words, real);
+    return has;
 }
 
 /* Whether a directory has something in it: a copy beside other files would be combined with them, or spoil them. */

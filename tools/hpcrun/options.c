@@ -262,10 +262,8 @@ static const struct option_row rows[] = {
      "writes the measurement as it is now. Weights stay exact, and reports say what was paused."},
     {OPT_COPY, "--copy", "DIR",
      "Write what is measured so far into DIR, which is new or empty and becomes a measurement directory of its own, "
-     "and "
-     "exit: of process "
-     "PID and those that it started, of a directory with all that is in it, or of all of yours, as --status takes "
-     "them. The measured programs and their companions do nothing for it, and go on."},
+     "and exit: of process PID and those that it started, of a directory with all that is in it, or of all of yours, "
+     "as --status takes them. The measured programs and their companions do nothing for it, and go on."},
     {OPT_JSON, "--json", NULL, "With --status: print JSON."},
     {OPT_ATTACH, "--unsafe-attach", "PID",
      "Measure process PID, which runs already, until it ends, --duration is over, or hpcrun gets SIGINT or SIGTERM; "

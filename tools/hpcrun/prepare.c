@@ -294,7 +294,7 @@ static int describe_run(const struct hpcrun_options *options, const char *direct
                         struct error *err)
 {
     const struct run *run = &prepared->run;
-    char host[256] = "", date[40] = "", here[PATH_MAX] = "";
+    char host[256] = "", date[40] = "", here[PATH_MAX] = "", id[PROGRAM_BUILD_ID_MAX];
     struct buf out = {0}, text = {0};
     struct tm when;
     time_t now = time(NULL);
@@ -312,8 +312,9 @@ static int describe_run(const struct hpcrun_options *options, const char *direct
         json_put_text_at(&out, "directory", getcwd(here, sizeof here) ? here : "");
     json_put_text_at(&out, "host", host);
     json_put_text_at(&out, "date", date);
-    if (prepared->program.build_id[0])
-        json_put_text_at(&out, "build_id", prepared->program.build_id);
+    program_build_id(&prepared->program, id);
+    if (id[0])
+        json_put_text_at(&out, "build_id", id);
     for (char **at = environ; *at; at++) {
         bool is_wanted = tells_of_run(*at) && (!options->attached || strncmp(*at, "HPCRUN_RUN_", 11) == 0);
         char *name = is_wanted ? strndup(*at, strcspn(*at, "=")) : NULL;

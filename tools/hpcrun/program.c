@@ -17,6 +17,7 @@
 
 #include "base/environment.h"
 #include "base/input.h"
+#include "structure/elf/elf-file.h"
 
 /* --- its ELF file --- */
 
@@ -64,39 +65,6 @@ static const Elf64_Phdr *find_segment(const struct image *image, uint32_t type)
             return segment;
     }
     return NULL;
-}
-
-/* The build id of the notes [n_bytes], in hexadecimal digits; "" where they have none. */
-static void find_build_id(const unsigned char *notes, uint64_t n_bytes, char id[PROGRAM_BUILD_ID_MAX])
-{
-    static const char owner[4] = "GNU";
-    for (uint64_t at = 0; n_bytes - at >= sizeof(Elf64_Nhdr) && at < n_bytes;) {
-        Elf64_Nhdr note;
-        memcpy(&note, notes + at, sizeof note);
-        uint64_t name = at + sizeof note, text = name + (((uint64_t)note.n_namesz + 3) & ~(uint64_t)3);
-        if (text > n_bytes || note.n_descsz > n_bytes - text)
-            return;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof owner &&
-            !memcmp(notes + name, owner, sizeof owner)) {
-            for (uint64_t i = 0; i < note.n_descsz && 2 * i + 3 <= PROGRAM_BUILD_ID_MAX; i++)
-                (void)snprintf(id + 2 * i, 3, "%02x", notes[text + i]);
-            return;
-        }
-        at = text + (((uint64_t)note.n_descsz + 3) & ~(uint64_t)3);
-    }
-}
-
-static void take_build_id(const struct image *image, struct program *program)
-{
-    const Elf64_Ehdr *header = image_at(image, 0, sizeof *header);
-    for (unsigned i = 0; header && i < header->e_phnum && !program->build_id[0]; i++) {
-        const Elf64_Phdr *segment = image_at(image, header->e_phoff + (uint64_t)i * sizeof *segment, sizeof *segment);
-        const unsigned char *notes = NULL;
-        if (segment && segment->p_type == PT_NOTE)
-            notes = image_at(image, segment->p_offset, segment->p_filesz);
-        if (notes)
-            find_build_id(notes, segment->p_filesz, program->build_id);
-    }
 }
 
 /* Bytes of the file behind a virtual address, up to the end of its segment. */
@@ -205,8 +173,6 @@ static int program_check_elf(struct program *program, struct error *err)
         program->is_ia32 = image.bytes[EI_CLASS] == ELFCLASS32 && sizeof(void *) == 8;
         status = check_kind(&image, program->binary, err);
         if (status == 0)
-            take_build_id(&image, program);
-        if (status == 0)
             status = check_loader(&image, program, err);
         if (status == 0)
             status = check_sanitizer(&image, program, err);
@@ -305,4 +271,16 @@ int program_check(struct program *program, struct error *err)
                          "it; measure it as its owner",
                          program->binary);
     return program_check_elf(program, err);
+}
+
+void program_build_id(const struct program *program, char id[PROGRAM_BUILD_ID_MAX])
+{
+    struct elf_shape shape = {0};
+    struct error ignored;
+    id[0] = '\0';
+    if (!program->binary[0] || elf_shape_read(program->binary, &shape, &ignored) != 0)
+        return;
+    for (size_t i = 0; i < shape.n_build_id && 2 * i + 3 <= PROGRAM_BUILD_ID_MAX; i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", shape.build_id[i]);
+    elf_shape_fini(&shape);
 }

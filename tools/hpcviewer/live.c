@@ -50,6 +50,7 @@ static struct session *renew(void *context)
     if (open_session(live->follow, &session, &ignored) != 0)
         return NULL;
     session_close(live->served->session);
+    follow_opened(live->follow);
     live->served->session = session;
     live->number++;
     return session;
@@ -63,7 +64,11 @@ int live_view_begin(struct live_view **live, const char *const *words, struct se
     made->served = served;
     served->live = made;
     int code = follow_begin(words, served->stop_fd, &made->follow, err);
-    return code ? code : open_session(made->follow, &served->session, err);
+    if (code == 0)
+        code = open_session(made->follow, &served->session, err);
+    if (code == 0)
+        follow_opened(made->follow);
+    return code;
 }
 
 void live_view_end(struct live_view *live)

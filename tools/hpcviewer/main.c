@@ -82,9 +82,8 @@ static const struct option_row rows[] = {
     {OPTION_LIVE, "--live", NULL,
      "Show programs that are being measured while they run, each second anew: INPUT is a process id, with all that it "
      "has started, a measurement directory or a job of Slurm, or several of these; without one all of yours that run "
-     "here. They are "
-     "shown in a browser where one can be started, or with --no-browser or --port; with --tui in the same views on the "
-     "terminal; else as a table. What is lately is of the last 10 seconds."},
+     "here. They are shown in a browser where one can be started, or with --no-browser or --port; with --tui in the "
+     "same views on the terminal; else as a table. What is lately is of the last 10 seconds."},
     {OPTION_ONCE, "--once", NULL, "With --live: print one block, of a second, and end."},
     {OPTION_JSON, "--json", NULL, "With --live: print JSON, a text each second."},
     OPTION_ROWS_STANDARD,

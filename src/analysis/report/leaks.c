@@ -81,6 +81,21 @@ static int add_row(struct leaks *leaks, const struct report_row *row, bool with_
     return 0;
 }
 
+bool leaks_may_be_unused(const struct model *model, size_t metric, uint64_t least_bytes)
+{
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct variable *variable = &model->variables[i];
+        double value = 0;
+        if (!model_is_block(variable) || rest_of(variable->size_bytes, variable->size_freed_bytes) < least_bytes)
+            continue;
+        for (size_t k = 0; k < variable->n_scopes; k++)
+            value += model_value(model, variable->scopes[k], metric);
+        if (!(value > 0))
+            return true;
+    }
+    return false;
+}
+
 int leaks_make(const struct model *model, size_t metric, bool at_mark, bool with_unused, struct leaks *leaks,
                struct error *err)
 {

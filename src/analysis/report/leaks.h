@@ -34,6 +34,10 @@ struct leak_frame {
     uint32_t function, file, line; /* string ids; where it calls the next one */
 };
 
+/* Whether some path has blocks of at least so many bytes live at the end, and no cost of the metric: quicker than to
+ * make the rows. */
+bool leaks_may_be_unused(const struct model *model, size_t metric, uint64_t least_bytes);
+
 /* Makes the rows; at_mark: for the blocks live at the mark instead of those at the end; with_unused: also for paths
  * without live blocks.
  * err: ERR_NOT_FOUND (no mark was made, or allocations were not recorded), ERR_MEMORY */

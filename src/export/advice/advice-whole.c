@@ -358,20 +358,14 @@ void advise_on_allocator(struct advices *advices)
 
 /* --- leaks --- */
 
-bool advise_may_leak(const struct model *model, size_t metric)
+int advise_find_leaks(struct advices *advices, const struct export_job *job, struct error *err)
 {
-    for (size_t i = 0; i < model->n_variables; i++) {
-        const struct variable *variable = &model->variables[i];
-        double value = 0;
-        if (!model_is_block(variable) || variable->size_bytes < LEAK_BYTES ||
-            variable->size_bytes - LEAK_BYTES < variable->size_freed_bytes)
-            continue;
-        for (size_t k = 0; k < variable->n_scopes; k++)
-            value += model_value(model, variable->scopes[k], metric);
-        if (!(value > 0))
-            return true;
-    }
-    return false;
+    struct error ignored;
+    int code = leaks_may_be_unused(job->model, job->metric, LEAK_BYTES)
+                   ? leaks_make(job->model, job->metric, false, false, &advices->leaks, &ignored)
+                   : ERR_NOT_FOUND;
+    advices->has_leaks = code == 0;
+    return code == ERR_MEMORY ? error_memory(err) : 0;
 }
 
 /* Blocks that were never given back and that no sample fell on. */

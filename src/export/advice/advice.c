@@ -297,7 +297,6 @@ void advices_fini(struct advices *advices)
 /* Fills in what the rules look at. Leaks, nodes and patterns may be missing. */
 static int gather(struct advices *advices, const struct export_job *job, struct error *err)
 {
-    struct error ignored;
     unsigned parts = PREPARED_USED | PREPARED_BY_SITE | PREPARED_TOUCHES;
     int code = prepared_make(job, parts, &advices->prepared, err);
     if (code != 0)
@@ -306,13 +305,8 @@ static int gather(struct advices *advices, const struct export_job *job, struct 
     advices->touches = &advices->prepared.touches;
     if (!find_programs(advices))
         code = error_memory(err);
-    if (code == 0) {
-        code = advise_may_leak(job->model, job->metric)
-                   ? leaks_make(job->model, job->metric, false, false, &advices->leaks, &ignored)
-                   : ERR_NOT_FOUND;
-        advices->has_leaks = code == 0;
-        code = code == ERR_MEMORY ? error_memory(err) : 0;
-    }
+    if (code == 0)
+        code = advise_find_leaks(advices, job, err);
     if (code == 0 && job->model->n_home_counts) {
         code = numa_make(job->model, job->metric, &advices->numa, err);
         advices->has_numa = code == 0;

@@ -156,9 +156,8 @@ void advise_on_locks(struct advices *advices);
 void advise_on_debug_information(struct advices *advices, double least);
 void advise_on_leaks(struct advices *advices);
 
-/* Whether some path left blocks that are large enough for advice on leaks, and has no cost of the metric: else the
- * table of leaks need not be made. */
-bool advise_may_leak(const struct model *model, size_t metric);
+/* advice-whole.c: looks for leaks where there may be advice on one.  err: ERR_MEMORY */
+int advise_find_leaks(struct advices *advices, const struct export_job *job, struct error *err);
 
 /* --- instructions --- */
 

@@ -146,22 +146,30 @@ size_t column_of(const struct table *table, const char *key)
     return found;
 }
 
-const char *cell_text(const struct table *table, size_t row, const char *key)
+const char *cell_text_at(const struct table *table, size_t row, size_t column)
 {
     const char *text = NULL;
-    size_t column = column_of(table, key);
     if (column != SIZE_MAX && row < table_rows(table))
         (void)table_get_texts(table, column, row, 1, &text);
     return text ? text : "";
 }
 
-double cell_number(const struct table *table, size_t row, const char *key)
+double cell_number_at(const struct table *table, size_t row, size_t column)
 {
     double number = NAN;
-    size_t column = column_of(table, key);
     if (column == SIZE_MAX || row >= table_rows(table) || !table_get_numbers(table, column, row, 1, &number))
         return NAN;
     return number;
+}
+
+const char *cell_text(const struct table *table, size_t row, const char *key)
+{
+    return cell_text_at(table, row, column_of(table, key));
+}
+
+double cell_number(const struct table *table, size_t row, const char *key)
+{
+    return cell_number_at(table, row, column_of(table, key));
 }
 
 double cell_number_in(const struct table *table, size_t row, const char *in, const char *key)

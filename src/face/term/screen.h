@@ -238,6 +238,9 @@ void word_put(struct buf *out, const char *word);
 const char *cell_text(const struct table *table, size_t row, const char *key);
 double cell_number(const struct table *table, size_t row, const char *key);
 double cell_number_in(const struct table *table, size_t row, const char *in, const char *key);
+/* The same of a column that was looked up before, for tables of very many rows; SIZE_MAX: there is none. */
+const char *cell_text_at(const struct table *table, size_t row, size_t column);
+double cell_number_at(const struct table *table, size_t row, size_t column);
 const struct table *cell_table(const struct table *table, size_t row, const char *key);
 size_t rows_of(const struct table *table);
 size_t column_of(const struct table *table, const char *key);

@@ -218,31 +218,17 @@ struct data_tree {
     size_t parent, kind, name, item, value;
 };
 
-static const char *node_text(const struct data_tree *tree, size_t column, size_t node)
-{
-    const char *text = NULL;
-    if (column != SIZE_MAX)
-        (void)table_get_texts(tree->nodes, column, node, 1, &text);
-    return text ? text : "";
-}
-
-static double node_number(const struct data_tree *tree, size_t column, size_t node)
-{
-    double number = NAN;
-    return column != SIZE_MAX && table_get_numbers(tree->nodes, column, node, 1, &number) ? number : NAN;
-}
-
 /* The functions from the root to a node of the tree, in one line. */
 static void put_path(const struct data_tree *tree, size_t node, struct buf *out)
 {
     enum { DEEPEST = 64 };
     const char *names[DEEPEST];
     size_t n = 0;
-    for (double above = node_number(tree, tree->parent, node); above >= 0 && n < DEEPEST;
-         above = node_number(tree, tree->parent, (size_t)above)) {
-        const char *kind = node_text(tree, tree->kind, (size_t)above);
+    for (double above = cell_number_at(tree->nodes, node, tree->parent); above >= 0 && n < DEEPEST;
+         above = cell_number_at(tree->nodes, (size_t)above, tree->parent)) {
+        const char *kind = cell_text_at(tree->nodes, (size_t)above, tree->kind);
         if (strstr(kind, "function") || strcmp(kind, "inlined") == 0)
-            names[n++] = node_text(tree, tree->name, (size_t)above);
+            names[n++] = cell_text_at(tree->nodes, (size_t)above, tree->name);
     }
     while (n-- > 0)
         buf_printf(out, "%s%s", out->len_bytes ? " > " : "", names[n]);
@@ -277,11 +263,11 @@ static void add_allocations(struct screen *screen, struct parts *parts, const st
     size_t n = 0;
     for (size_t i = 0; i < rows_of(nodes) && n < PATHS_MOST; i++) {
         struct buf path = {0};
-        if (strcmp(node_text(&tree, tree.item, i), item) != 0)
+        if (strcmp(cell_text_at(nodes, i, tree.item), item) != 0)
             continue;
         put_path(&tree, i, &path);
         if (path.len_bytes)
-            add_part(parts, n++ ? "" : "allocated", 100 * node_number(&tree, tree.value, i) / value, "")->rest =
+            add_part(parts, n++ ? "" : "allocated", 100 * cell_number_at(nodes, i, tree.value) / value, "")->rest =
                 path.data;
         else
             buf_fini(&path);

@@ -163,17 +163,23 @@ struct thread_usage thread_facts_now(void)
     return now;
 }
 
+static void take_off(struct thread_past *past, const struct thread_usage *usage)
+{
+    past->cpu_time_ns -= usage->cpu_ns;
+    past->user_ns -= usage->user_ns;
+    past->system_ns -= usage->system_ns;
+    past->n_page_faults -= usage->n_page_faults;
+}
+
 void thread_facts_leave_out(struct thread_state *state)
 {
-    struct thread_usage usage;
+    struct thread_usage usage = {0};
     char name[ARENA_COMM_BYTES] = "";
-    state->past.cpu_time_ns -= own_clock_ns_sig(thread_facts_clock(state));
-    if (!read_other(state->record->tid, &usage, name))
-        return;
-    state->past.user_ns -= usage.user_ns;
-    state->past.system_ns -= usage.system_ns;
-    state->past.n_page_faults -= usage.n_page_faults;
-    state->past.delay_ns -= delay_of(state->record->tid);
+    bool is_known = read_other(state->record->tid, &usage, name);
+    usage.cpu_ns = own_clock_ns_sig(thread_facts_clock(state));
+    take_off(&state->past, &usage);
+    if (is_known)
+        state->past.delay_ns -= delay_of(state->record->tid);
 }
 
 /* --- threads that are not measured --- */
@@ -240,9 +246,6 @@ void thread_leave_out(const struct thread_usage *usage)
     struct thread_state *self = thread_self_sig();
     if (!self)
         return;
-    self->past.cpu_time_ns -= usage->cpu_ns;
-    self->past.user_ns -= usage->user_ns;
-    self->past.system_ns -= usage->system_ns;
-    self->past.n_page_faults -= usage->n_page_faults;
+    take_off(&self->past, usage);
     unmeasured.before_ns += usage->cpu_ns;
 }
