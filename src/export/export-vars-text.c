@@ -86,10 +86,7 @@ static void sum_up(const struct report *report, size_t metric, struct places *pl
 static void put_place(const struct model *model, const struct place *place, double total, struct buf *text)
 {
     buf_printf(text, "; %.0f %% %.120s", 100 * place->value / total, model_text(model, place->callee));
-    if (place->caller.function)
-        buf_printf(text, " called by %.120s", model_text(model, place->caller.function->name));
-    if (place->caller.line)
-        buf_printf(text, " (%s:%u)", path_last(model_text(model, place->caller.line->file)), place->caller.line->line);
+    waits_put_caller(model, &place->caller, " called by ", text);
 }
 
 void head_put_waits(const struct report *report, const struct export_job *job, struct buf *out)

@@ -336,10 +336,11 @@ static struct waits_caller find_caller(const struct waits *waits, uint32_t entry
     return caller;
 }
 
-static void put_caller(const struct model *model, const struct waits_caller *caller, const char *what, struct buf *text)
+void waits_put_caller(const struct model *model, const struct waits_caller *caller, const char *before,
+                      struct buf *text)
 {
     if (caller->function)
-        buf_printf(text, ": %s%.120s", what, model_text(model, caller->function->name));
+        buf_printf(text, "%s%.120s", before, model_text(model, caller->function->name));
     if (caller->function && caller->line)
         buf_printf(text, " (%s:%u)", path_last(model_text(model, caller->line->file)), caller->line->line);
 }
@@ -351,14 +352,14 @@ static int64_t allocator_label(struct waits *waits, uint32_t entry)
     const char *name = model_text(model, model->scopes[entry].name);
     struct waits_caller caller = find_caller(waits, entry, false);
     size_t n = caller.n_container;
-    char what[200] = "";
+    char before[200] = ": ";
     name += text_begins(name, "__libc_") ? strlen("__libc_") : 0;
     if (n && text_begins(caller.container, "std::"))
-        (void)snprintf(what, sizeof what, "%.*s%s at ", (int)(n < 100 ? n : 100), caller.container,
+        (void)snprintf(before, sizeof before, ": %.*s%s at ", (int)(n < 100 ? n : 100), caller.container,
                        caller.is_growth ? " growth" : "");
     struct buf text = {0};
     buf_printf(&text, WAITS_ALLOCATOR "%.40s", strcmp(name, "cfree") == 0 ? "free" : name);
-    put_caller(model, &caller, what, &text);
+    waits_put_caller(model, &caller, before, &text);
     int64_t found = text.failed ? -1 : strtab_intern(&waits->labels, text.data);
     buf_fini(&text);
     return found;
@@ -447,7 +448,7 @@ static int64_t lock_label(struct waits *waits, const struct variable *variable, 
         buf_printf(&text, " %.80s", model_text(model, taker->name));
     if (!caller.function)
         buf_printf(&text, ": a library");
-    put_caller(model, &caller, "", &text);
+    waits_put_caller(model, &caller, ": ", &text);
     int64_t found = text.failed ? -1 : strtab_intern(&waits->labels, text.data);
     buf_fini(&text);
     return found;

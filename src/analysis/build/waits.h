@@ -66,6 +66,10 @@ struct waits_caller {
 /* The same for a statement scope; for one of the program itself, what called its function. */
 struct waits_caller waits_caller_of(const struct waits *waits, uint32_t scope);
 
+/* Appends "main (x.c:5)" behind some text; nothing where the function is not known. */
+void waits_put_caller(const struct model *model, const struct waits_caller *caller, const char *before,
+                      struct buf *text);
+
 /* The function of the program that takes a lock of the C library, or gives it back, at the statement scope: a string
  * id; 0: none. */
 uint32_t waits_lock_taker(const struct waits *waits, uint32_t scope);
