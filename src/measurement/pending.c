@@ -17,8 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/input.h"
 #include "base/path.h"
+#include "base/process.h"
 #include "measurement/names.h"
 
 #define MARK_PREFIX ".writing-"
@@ -90,6 +92,84 @@ static enum pending_state mark_state(int dir_fd, const char *name, uint32_t own_
     return PENDING_RUNNING;
 }
 
+uint64_t pending_begun_ns(const char *path)
+{
+    uint64_t first_ns = 0, at_ns;
+    struct stat info;
+    DIR *dir = opendir(path);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (strncmp(entry->d_name, MARK_PREFIX, sizeof MARK_PREFIX - 1) != 0 ||
+            fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        at_ns = (uint64_t)info.st_mtim.tv_sec * CLOCK_S_NS + (uint64_t)info.st_mtim.tv_nsec;
+        if (!first_ns || at_ns < first_ns)
+            first_ns = at_ns;
+    }
+    if (dir)
+        (void)closedir(dir);
+    return first_ns;
+}
+
+#define CLOCKS_DIFFER_S 60 /* a file server's clock may go behind ours */
+
+/* Whether the program that the marker in fd names still runs, and is no later one with its number. */
+static bool program_runs(int fd, pid_t program)
+{
+    struct proc_stat process;
+    struct stat marker;
+    if (program <= 0 || !proc_stat_read(program, &process) || process.state == 'Z' || process.state == 'X' ||
+        fstat(fd, &marker) != 0)
+        return false;
+    double age_s =
+        (double)clock_now_ns(CLOCK_BOOTTIME) / CLOCK_S_NS - (double)process.start / (double)sysconf(_SC_CLK_TCK);
+    return (double)clock_now_ns(CLOCK_REALTIME) / CLOCK_S_NS - age_s < (double)marker.st_mtim.tv_sec + CLOCKS_DIFFER_S;
+}
+
+static pid_t read_program(int fd)
+{
+    char text[64] = "";
+    long program = 0;
+    (void)!pread(fd, text, sizeof text - 1, 0);
+    (void)sscanf(text, "%*15s %ld", &program);
+    return (pid_t)program;
+}
+
+/* What a marker says of its owner, the companion process of that number; false: nothing is wrong with that, or there is
+ * no program any more. */
+static bool is_in_trouble(int fd, pid_t companion, struct pending_trouble *trouble)
+{
+    struct proc_stat process;
+    pid_t program = read_program(fd);
+    *trouble = (struct pending_trouble){companion, program, flock(fd, LOCK_SH | LOCK_NB) == 0};
+    if (trouble->is_dead)
+        return program_runs(fd, program);
+    return proc_stat_read(companion, &process) && (process.state == 'T' || process.state == 't');
+}
+
+bool pending_find_trouble(const char *path, struct pending_trouble *trouble)
+{
+    struct pending_trouble found;
+    bool has = false;
+    DIR *dir = opendir(path);
+    *trouble = (struct pending_trouble){0};
+    for (const struct dirent *entry; dir && !trouble->is_dead && (entry = readdir(dir));) {
+        unsigned host = 0;
+        long companion = 0;
+        int fd = sscanf(entry->d_name, MARK_PREFIX "%x-%ld", &host, &companion) == 2 && host == names_host_id()
+                     ? input_open(dirfd(dir), entry->d_name, O_NOFOLLOW, NULL)
+                     : -1;
+        if (fd >= 0 && is_in_trouble(fd, (pid_t)companion, &found)) {
+            *trouble = found;
+            has = true;
+        }
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    if (dir)
+        (void)closedir(dir);
+    return has;
+}
+
 /* Visits the markers of this host whose owners have died; returns their number. */
 static unsigned sweep(const char *path, bool removes)
 {
@@ -105,7 +185,7 @@ static unsigned sweep(const char *path, bool removes)
         int fd = input_open(dirfd(dir), entry->d_name, O_NOFOLLOW, NULL);
         bool is_stale = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0;
         n += is_stale;
-        if (is_stale && removes)
+        if (is_stale && removes && !program_runs(fd, read_program(fd)))
             (void)unlinkat(dirfd(dir), entry->d_name, 0);
         if (fd >= 0)
             (void)close(fd);

@@ -6,6 +6,7 @@
 #define LOCUS_MEASUREMENT_PENDING_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -31,8 +32,20 @@ void pending_mark_close(struct pending_mark *mark);
 /* Whether dir has markers of this host whose owners have died. */
 bool pending_has_stale(const char *dir);
 
-/* Removes the markers of this host whose owners have died. */
+/* Removes the markers of this host whose owners have died; not those of programs that run on without them. */
 void pending_mark_sweep(const char *dir);
+
+/* About when the first of the programs began that dir has markers of, by CLOCK_REALTIME; 0: it has none. */
+uint64_t pending_begun_ns(const char *dir);
+
+/* A companion process that does nothing any more for its program, which runs on. */
+struct pending_trouble {
+    pid_t companion, program; /* program: 0, it is not known */
+    bool is_dead;             /* else it is stopped */
+};
+
+/* Whether dir has the marker of such a companion of this host; of one that has died, if there are both. */
+bool pending_find_trouble(const char *dir, struct pending_trouble *trouble);
 
 enum pending_state {
     PENDING_NONE = 0, /* complete */

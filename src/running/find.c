@@ -30,6 +30,7 @@
  * and hands out their arenas for reading. */
 
 #define ANSWER_MS 3000        /* for one answer of a companion of our own */
+#define SILENT_ANSWER_MS 50   /* of one that was silent before */
 #define FOREIGN_ANSWER_MS 500 /* of another user's */
 #define FOREIGN_ALL_MS 2000   /* for all answers of one of these, and of all that belong to one user */
 #define FOREIGN_PROCESSES 4096
@@ -37,7 +38,7 @@
 
 enum answer { ANSWER_PROCESS, ANSWER_LAST, ANSWER_GONE, ANSWER_SILENT, ANSWER_ENDLESS };
 
-static int connect_to(const char *name)
+int running_dial(const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t len = strlen(name);
@@ -48,7 +49,9 @@ static int connect_to(const char *name)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 &&
         connect(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) != 0) {
+        int why = errno;
         (void)close(fd);
+        errno = why;
         return -1;
     }
     return fd;
@@ -143,11 +146,45 @@ static bool is_credible(const struct companion_message *message, int arena_fd, u
            (status.st_uid == uid || status.st_uid == 0);
 }
 
+/* The file that a process runs, 0: it cannot be seen. */
+static uint64_t program_inode(pid_t pid)
+{
+    char path[64];
+    struct stat info;
+    (void)snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
+    return stat(path, &info) == 0 ? info.st_ino : 0;
+}
+
+bool running_is_alive(const struct running_process *process)
+{
+    struct proc_stat stat;
+    return process->started && proc_stat_read(process->pid, &stat) && stat.start == process->started &&
+           stat.state != 'Z' && stat.state != 'X' && program_inode(process->pid) == process->program_inode;
+}
+
+bool running_tell_companion(const struct running_process *process, char *text, size_t n_bytes)
+{
+    if (process->is_kept_by == COMPANION_SILENT && process->ended_at_s == 0)
+        (void)snprintf(text, n_bytes, "does not answer (is it stopped?); the program runs on, and nothing is lost");
+    else if (process->is_kept_by == COMPANION_DEAD && process->ended_at_s == 0)
+        (void)snprintf(text, n_bytes,
+                       "has ended; the program runs on, and nothing is lost: when it ends, it leaves its records, and "
+                       "then 'hpcrun --collect %s' makes files of them",
+                       process->dir);
+    else if (process->is_kept_by == COMPANION_DEAD)
+        (void)snprintf(text, n_bytes, "had ended before: 'hpcrun --collect %s' makes files of what the program left",
+                       process->dir);
+    else
+        return false;
+    return true;
+}
+
 /* A process that ends meanwhile leaves nothing to map. */
 static int add_process(struct running_list *list, const struct companion_message *message, int arena_fd, uid_t uid,
                        struct error *err)
 {
     void *arena = MAP_FAILED;
+    struct proc_stat stat;
     if (is_foreign(uid) && !is_credible(message, arena_fd, uid))
         return 0;
     if (has_bytes(arena_fd, message->size_bytes))
@@ -163,6 +200,9 @@ static int add_process(struct running_list *list, const struct companion_message
         .pid = (pid_t)message->pid, .arena = arena, .size_bytes = message->size_bytes, .is_foreign = is_foreign(uid)};
     memcpy(process->dir, message->text, sizeof process->dir);
     process->dir[sizeof process->dir - 1] = '\0';
+    process->program_inode = program_inode(process->pid);
+    if (proc_stat_read(process->pid, &stat))
+        process->started = stat.start;
     return 0;
 }
 
@@ -180,10 +220,23 @@ static void note_skipped(struct running_list *list, const char *who, uid_t uid, 
     (void)strtab_intern(&list->skipped, text);
 }
 
-int running_ask(struct running_list *list, int fd, uid_t uid, struct error *err)
+/* Whether a companion of our own has named all that it has. */
+static void note_answer(struct running_list *list, const char *name, enum answer answer)
+{
+    if (answer == ANSWER_LAST)
+        (void)strtab_intern(&list->answered, name);
+    else if (answer == ANSWER_SILENT)
+        (void)strtab_intern(&list->silent, name);
+}
+
+int running_ask(struct running_list *list, const char *name, int fd, uid_t uid, struct error *err)
 {
     struct companion_message message;
-    int code = 0, arena_fd, timeout_ms = is_foreign(uid) ? FOREIGN_ANSWER_MS : ANSWER_MS;
+    bool was_silent = list->were_silent && strtab_find(list->were_silent, name) >= 0;
+    int code = 0, arena_fd,
+        timeout_ms = was_silent        ? SILENT_ANSWER_MS
+                     : is_foreign(uid) ? FOREIGN_ANSWER_MS
+                                       : ANSWER_MS;
     unsigned n_answers = 0;
     int64_t end_ms = now_ms() + FOREIGN_ALL_MS;
     enum answer answer = ANSWER_PROCESS;
@@ -201,7 +254,7 @@ int running_ask(struct running_list *list, int fd, uid_t uid, struct error *err)
             (void)close(arena_fd);
     }
     if (!is_foreign(uid))
-        list->n_silent += answer == ANSWER_SILENT;
+        note_answer(list, name, answer);
     else if (answer != ANSWER_LAST)
         note_skipped(list, "a companion process", uid,
                      answer == ANSWER_SILENT    ? "did not answer"
@@ -256,7 +309,8 @@ static int64_t *spent_of(struct spent *spent, uid_t uid)
 }
 
 /* One user's companions together take no longer than one of them may. */
-static int ask_foreign(struct running_list *list, int fd, uid_t uid, struct spent *spent, struct error *err)
+static int ask_foreign(struct running_list *list, const char *name, int fd, uid_t uid, struct spent *spent,
+                       struct error *err)
 {
     int64_t start_ms = now_ms(), *ms = spent_of(spent, uid);
     if (!ms || *ms < 0)
@@ -266,7 +320,7 @@ static int ask_foreign(struct running_list *list, int fd, uid_t uid, struct spen
         *ms = -1;
         return 0;
     }
-    int code = running_ask(list, fd, uid, err);
+    int code = running_ask(list, name, fd, uid, err);
     *ms += now_ms() - start_ms;
     return code;
 }
@@ -278,15 +332,17 @@ static int ask_all(struct running_list *list, const struct strtab *names, bool i
     int code = 0;
     for (size_t i = 0; code == 0 && i < names->n_strings; i++) {
         struct ucred peer;
-        int fd = connect_to(names->strings[i]);
+        int fd = running_dial(names->strings[i]);
+        if (fd < 0 && errno == EAGAIN) /* it has not taken those who came before */
+            (void)strtab_intern(&list->silent, names->strings[i]);
         if (fd < 0)
             continue;
         size_t n_before = list->n;
         bool is_known = find_peer(fd, &peer), is_others = is_known && is_foreign(peer.uid);
         if (is_known && !is_others && !is_second && (peer.uid == geteuid() || geteuid() == 0))
-            code = running_ask(list, fd, peer.uid, err);
+            code = running_ask(list, names->strings[i], fd, peer.uid, err);
         else if (is_others && is_second)
-            code = ask_foreign(list, fd, peer.uid, &spent, err);
+            code = ask_foreign(list, names->strings[i], fd, peer.uid, &spent, err);
         note_companion(list, n_before, names->strings[i]);
         (void)close(fd);
     }
@@ -297,7 +353,7 @@ int running_find(struct running_list *list, struct error *err)
 {
     struct strtab names = {0};
     int code = 0;
-    *list = (struct running_list){.tool = list->tool};
+    *list = (struct running_list){.tool = list->tool, .were_silent = list->were_silent};
     if (!list_names(&names))
         return error_set(err, ERR_IO, "/proc/net/unix: cannot be read: %s", strerror(errno));
     code = ask_all(list, &names, false, err);
@@ -319,6 +375,8 @@ void running_fini(struct running_list *list)
         running_process_fini(&list->processes[i]);
     }
     free(list->processes);
+    strtab_fini(&list->answered);
+    strtab_fini(&list->silent);
     strtab_fini(&list->skipped);
     *list = (struct running_list){.tool = list->tool};
 }
@@ -348,11 +406,8 @@ static bool descends_from(pid_t pid, pid_t ancestor)
 static void keep(struct running_list *list, bool (*accepts)(const struct running_process *, const void *),
                  const void *argument)
 {
-    struct running_list rest = *list;
     size_t n = 0;
-    rest.processes = calloc(list->n + 1, sizeof *rest.processes);
-    rest.n = 0;
-    rest.skipped = (struct strtab){0};
+    struct running_list rest = (struct running_list){.processes = calloc(list->n + 1, sizeof *rest.processes)};
     for (size_t i = 0; i < list->n; i++) {
         bool is_kept = accepts(&list->processes[i], argument) || !rest.processes;
         if (is_kept)
@@ -381,6 +436,54 @@ static bool is_of_job(const struct running_process *process, const void *job)
     return is_found;
 }
 
+/* One word that says which processes are meant. */
+struct operand {
+    const char *text;
+    pid_t pid;           /* that one and those below it; 0: no number */
+    bool is_job;         /* nothing below that process is measured: a job of Slurm */
+    bool may_be_gone;    /* it was seen running: it may mean nothing by now */
+    char real[PATH_MAX]; /* directory; empty: no name of one */
+};
+
+/* What becomes of a program without its companion: nothing is lost. */
+#define RUNS_ON "the program runs on and its records are kept: ask again when it goes on"
+#define LEAVES                                                                                                         \
+    "the program runs on, and nothing is lost: when it ends, it leaves its records in %s, and then 'hpcrun --collect " \
+    "%s' makes files of them"
+
+/* Whether a process has the memory of a measurement. */
+static bool has_arena(pid_t pid)
+{
+    char path[64], *line = NULL;
+    size_t n_line = 0;
+    bool has = false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
+    FILE *file = fopen(path, "re");
+    while (file && !has && getline(&line, &n_line, file) > 0)
+        has = strstr(line, "/memfd:locus-arena") != NULL;
+    free(line);
+    if (file)
+        (void)fclose(file);
+    return has;
+}
+
+/* Says why there is nothing to show of a directory. */
+static int explain_directory(const struct running_list *list, const struct operand *operand)
+{
+    struct pending_trouble trouble;
+    if (pending_find_trouble(operand->real, &trouble) && trouble.is_dead)
+        return tool_error(list->tool, "%s: the companion process of process %ld has ended; " LEAVES, operand->text,
+                          (long)trouble.program, operand->text, operand->text);
+    if (trouble.companion)
+        return tool_error(list->tool,
+                          "%s: the companion process %ld is stopped (kill -CONT %ld lets it go on); " RUNS_ON,
+                          operand->text, (long)trouble.companion, (long)trouble.companion);
+    return tool_error(list->tool, "no running process of this host is being measured into %s%s", operand->text,
+                      pending_wait(operand->real, 0) == PENDING_NONE
+                          ? ""
+                          : "; of other hosts hpcviewer --live --tui shows what they have saved there");
+}
+
 /* Says why there is nothing to show of a process. */
 static int explain_pid(const struct running_list *list, pid_t pid)
 {
@@ -396,19 +499,19 @@ static int explain_pid(const struct running_list *list, pid_t pid)
         return tool_error(list->tool,
                           "process %ld belongs to another user (%lu): only that user and root may see its measurement",
                           (long)pid, (unsigned long)status.st_uid);
-    if (list->n_silent)
-        return tool_error(list->tool, "process %ld is not known to be measured; %u companion process%s did not answer",
-                          (long)pid, list->n_silent, list->n_silent == 1 ? "" : "es");
+    if (has_arena(pid))
+        return list->silent.n_strings
+                   ? tool_error(list->tool,
+                                "process %ld is being measured, but its companion process does not answer; " RUNS_ON,
+                                (long)pid)
+                   : tool_error(list->tool,
+                                "process %ld is being measured, but its companion process has ended; " LEAVES,
+                                (long)pid, "its measurement directory", "DIR");
+    if (list->silent.n_strings)
+        return tool_error(list->tool, "process %ld is not known to be measured; %zu companion process%s did not answer",
+                          (long)pid, list->silent.n_strings, list->silent.n_strings == 1 ? "" : "es");
     return tool_error(list->tool, "process %ld is not being measured, nor is any process that it started", (long)pid);
 }
-
-/* One word that says which processes are meant. */
-struct operand {
-    const char *text;
-    pid_t pid;           /* that one and those below it; 0: no number */
-    bool is_job;         /* nothing below that process is measured: a job of Slurm */
-    char real[PATH_MAX]; /* directory; empty: no name of one */
-};
 
 struct wanted {
     struct operand *operands; /* [n] */
@@ -438,12 +541,13 @@ bool running_word_directory(const char *word, char *real)
 
 static void read_operand(const struct running_list *list, const char *text, struct operand *operand)
 {
-    *operand = (struct operand){.text = text};
+    size_t n_digits = strspn(text, "0123456789");
+    *operand = (struct operand){.text = text, .may_be_gone = n_digits && strcmp(text + n_digits, RUNNING_SEEN) == 0};
     errno = 0;
     long value = strtol(text, NULL, 10);
-    if (is_number(text)) {
+    if (is_number(text) || operand->may_be_gone) {
         operand->pid = errno || value <= 0 || value != (long)(pid_t)value ? 0 : (pid_t)value;
-        operand->is_job = operand->pid && !has_below(list, operand);
+        operand->is_job = operand->pid && !operand->may_be_gone && !has_below(list, operand);
     } else if (!running_word_directory(text, operand->real)) {
         operand->real[0] = '\0';
     }
@@ -488,10 +592,7 @@ static int explain(const struct running_list *list, const struct operand *operan
     if (operand->pid)
         return explain_pid(list, operand->pid);
     if (operand->real[0])
-        return tool_error(list->tool, "no running process of this host is being measured into %s%s", operand->text,
-                          pending_wait(operand->real, 0) == PENDING_NONE
-                              ? ""
-                              : "; of other hosts hpcviewer --live --tui shows what they have saved there");
+        return explain_directory(list, operand);
     return tool_usage(list->tool, "%s: neither a process id nor a directory", operand->text);
 }
 
@@ -503,7 +604,26 @@ static size_t count_words(const char *const *words)
     return n;
 }
 
-int running_choose(struct running_list *list, const char *const *words)
+/* Whether a directory has files of some process, or will have. */
+static bool has_measurement(const char *directory)
+{
+    struct names_file *files = NULL;
+    struct error ignored;
+    size_t n = 0;
+    bool has = names_list(directory, "hpcrun", &files, &n, &ignored) == 0 && n > 0;
+    free(files);
+    return has || pending_wait(directory, 0) != PENDING_NONE;
+}
+
+static bool means_something(const struct running_list *list, const struct operand *operand, bool with_files)
+{
+    bool does = operand->may_be_gone || (with_files && operand->real[0] && has_measurement(operand->real));
+    for (size_t i = 0; i < list->n && !does; i++)
+        does = is_meant(&list->processes[i], operand);
+    return does;
+}
+
+int running_choose(struct running_list *list, const char *const *words, bool with_files)
 {
     struct wanted wanted = {.n = count_words(words)};
     int status = 0;
@@ -514,13 +634,11 @@ int running_choose(struct running_list *list, const char *const *words)
         return tool_error(list->tool, "out of memory");
     for (size_t i = 0; i < wanted.n; i++) {
         read_operand(list, words[i], &wanted.operands[i]);
-        if (!wanted.operands[i].pid && !wanted.operands[i].real[0] && !status)
+        if (!status && !means_something(list, &wanted.operands[i], with_files))
             status = explain(list, &wanted.operands[i]);
     }
     if (!status)
         keep(list, is_wanted, &wanted);
-    if (!status && !list->n)
-        status = explain(list, &wanted.operands[0]);
     free(wanted.operands);
     return status;
 }
@@ -548,65 +666,4 @@ static bool is_readable(const struct running_process *process, const void *unuse
 void running_keep_readable(struct running_list *list)
 {
     keep(list, is_readable, NULL);
-}
-
-/* --- asking for something --- */
-
-#define CONTROL_MS 120000 /* saving a large process may take long on a busy machine */
-
-int running_control(const char *companion, pid_t pid, const char *command, char answer[ARENA_PATH_MAX],
-                    struct error *err)
-{
-    struct companion_message message = {.magic = COMPANION_MAGIC,
-                                        .version = COMPANION_VERSION,
-                                        .kind = COMPANION_CONTROL,
-                                        .pid = (uint32_t)getpid(),
-                                        .exit_code = pid};
-    struct pollfd wait = {.fd = connect_to(companion), .events = POLLIN};
-    if (wait.fd < 0)
-        return error_set(err, ERR_IO, "the companion process cannot be reached: %s", strerror(errno));
-    (void)snprintf(message.text, sizeof message.text, "%s", command);
-    bool ok = send(wait.fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message &&
-              poll(&wait, 1, CONTROL_MS) > 0 &&
-              recv(wait.fd, &message, sizeof message, MSG_DONTWAIT) == (ssize_t)sizeof message &&
-              message.magic == COMPANION_MAGIC &&
-              (message.kind == COMPANION_WRITTEN || message.kind == COMPANION_REFUSED);
-    (void)close(wait.fd);
-    if (!ok)
-        return error_set(err, ERR_IO, "the companion process gave no answer; only the owner of a process may ask");
-    (void)snprintf(answer, ARENA_PATH_MAX, "%.*s", ARENA_PATH_MAX - 1, message.text);
-    return message.kind == COMPANION_WRITTEN ? 0 : error_set(err, ERR_USAGE, "%.900s", answer);
-}
-
-int running_control_process(const struct running_process *process, const char *command, char answer[ARENA_PATH_MAX],
-                            struct error *err)
-{
-    if (process->is_foreign)
-        return error_set(err, ERR_USAGE, "process %ld belongs to another user: only that user may control it",
-                         (long)process->pid);
-    return running_control(process->companion, process->pid, command, answer, err);
-}
-
-int running_save(const char *directory, struct error *err)
-{
-    char real[PATH_MAX], answer[ARENA_PATH_MAX];
-    struct running_list list = {.tool = ""};
-    struct strtab asked = {0};
-    int n_saved = 0;
-    if (pending_wait(directory, 0) == PENDING_NONE)
-        return 0;
-    if (!realpath(directory, real))
-        return error_set(err, ERR_IO, "%s: %s", directory, strerror(errno));
-    int code = running_find(&list, err);
-    for (size_t i = 0; code == 0 && i < list.n; i++) {
-        const struct running_process *process = &list.processes[i];
-        if (strcmp(process->dir, real) != 0 || strtab_find(&asked, process->companion) >= 0)
-            continue;
-        (void)strtab_intern(&asked, process->companion);
-        code = running_control(process->companion, 0, "snapshot", answer, err);
-        n_saved += code == 0;
-    }
-    strtab_fini(&asked);
-    running_fini(&list);
-    return code != 0 ? code : n_saved;
 }

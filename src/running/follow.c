@@ -26,22 +26,40 @@
 #define LEAST_NS (1000 * (int64_t)CLOCK_MS_NS) /* from the end of one to the beginning of the next */
 #define SHARE 10                               /* one part in so many of a processor may be used */
 #define POLL_MS 50                             /* between two looks whether it is done */
+#define AGAIN_NS (10 * (int64_t)CLOCK_S_NS)    /* a directory is read again though nothing says that it has changed */
+#define READ_SHARE 20                          /* of the time, to read directories that change all the time */
 
 #define MADE_BYTES 300
+
+/* A measurement directory. Many nodes may share its file system, so it is read again only where it has changed, or
+ * after a while. */
+struct followed {
+    char *path;                    /* real */
+    int64_t changed_ns, looked_ns; /* its time of change; CLOCK_MONOTONIC, 0: never */
+    int64_t took_ns;
+    size_t n_here;   /* processes that ran here then */
+    uint64_t number; /* changes with what other processes have saved there */
+    size_t n_files;  /* of these processes */
+    bool is_written;
+    uint64_t begun_ns; /* CLOCK_REALTIME: when it was first to be written, 0: it is not known */
+};
 
 struct follow {
     struct running_watch watch;
     char scratch[256], said[300];
-    pid_t maker;                        /* 0: none is at work */
-    bool is_copying;                    /* it is hpcrun, else hpcprof */
-    double cpu_s;                       /* of what was made last */
-    unsigned n_made;                    /* number of the one that is being made, or was last */
-    unsigned ready, taken, shown;       /* numbers of databases, 0: none */
-    int64_t due_ns, begun_ns, shown_ns; /* by CLOCK_MONOTONIC: of the next one, of the maker, of what is ready */
-    uint64_t n_seen, n_ready;           /* samples and blocks: when the maker began, and in what is ready */
+    pid_t maker;                                    /* 0: none is at work */
+    bool is_copying;                                /* it is hpcrun, else hpcprof */
+    double cpu_s;                                   /* of what was made last */
+    unsigned n_made;                                /* number of the one that is being made, or was last */
+    unsigned ready, taken, shown;                   /* numbers of databases, 0: none */
+    int64_t due_ns, look_ns;                        /* by CLOCK_MONOTONIC: of the next one, of the next look */
+    int64_t begun_ns, ready_ns, taken_ns, shown_ns; /* and when the maker began, of what is made, ready, taken, shown */
+    uint64_t n_seen, n_begun,
+        n_ready; /* samples and blocks: in the last look, when the maker began, in what is ready */
     bool is_over, is_held;
-    char trouble[512], path[MADE_BYTES], recording[MADE_BYTES];
-    char **dirs; /* [n_dirs] real paths: where the measurements of all that were seen are written */
+    bool is_alone, has_left; /* a process runs without its companion; one has, whose records are not in the files */
+    char trouble[RUNNING_TOLD_BYTES + 100], path[MADE_BYTES], recording[MADE_BYTES];
+    struct followed *dirs;            /* [n_dirs] where the measurements of all that were seen are written */
     size_t n_dirs, cap_dirs, n_named; /* the first n_named are those that words name */
     pid_t *seen;                      /* [n_seen_pids] processes of this host */
     size_t n_seen_pids, cap_seen;
@@ -62,12 +80,12 @@ static int64_t now_ns(void)
 static void add_dir(struct follow *follow, const char *path)
 {
     for (size_t i = 0; i < follow->n_dirs; i++)
-        if (strcmp(follow->dirs[i], path) == 0)
+        if (strcmp(follow->dirs[i].path, path) == 0)
             return;
     char *copy =
         vec_reserve(&follow->dirs, &follow->cap_dirs, follow->n_dirs + 1, sizeof *follow->dirs) ? strdup(path) : NULL;
     if (copy)
-        follow->dirs[follow->n_dirs++] = copy;
+        follow->dirs[follow->n_dirs++] = (struct followed){.path = copy};
 }
 
 static void add_seen(struct follow *follow, pid_t pid)
@@ -92,24 +110,55 @@ static uint64_t count_records(const struct running_list *list)
     return n;
 }
 
-/* What programs of other nodes, and those that have ended, have saved in a named directory: adds a number that changes
- * with it. */
-static void look_at_files(struct follow *follow, const char *dir)
+/* What programs of other nodes, and those that have ended, have saved in a named directory. */
+static void read_directory(const struct follow *follow, struct followed *dir)
 {
     struct names_file *files = NULL;
     struct error ignored;
     struct stat info;
     size_t n = 0;
-    if (names_list(dir, "objects", &files, &n, &ignored) != 0)
+    if (names_list(dir->path, "objects", &files, &n, &ignored) != 0)
         return;
+    dir->number = dir->n_files = 0;
     for (size_t i = 0; i < n; i++) {
-        char *path = running_has_file(&follow->watch.list, dir, &files[i]) ? NULL : names_path(dir, &files[i]);
+        char *path =
+            running_has_file(&follow->watch.list, dir->path, &files[i]) ? NULL : names_path(dir->path, &files[i]);
         if (path && stat(path, &info) == 0)
-            follow->n_seen += (uint64_t)info.st_mtim.tv_sec * 1000 + (uint64_t)info.st_mtim.tv_nsec / 1000000;
-        follow->n_files += path && files[i].thread == 0;
+            dir->number += (uint64_t)info.st_mtim.tv_sec * 1000 + (uint64_t)info.st_mtim.tv_nsec / 1000000;
+        dir->n_files += path && files[i].thread == 0;
         free(path);
     }
     free(files);
+    dir->is_written = pending_wait(dir->path, 0) != PENDING_NONE;
+    dir->begun_ns = pending_begun_ns(dir->path);
+}
+
+/* The same, as far as it is worth it. */
+static void look_at_directory(const struct follow *follow, struct followed *dir)
+{
+    struct stat info;
+    int64_t start_ns = now_ns(), since_ns = start_ns - dir->looked_ns;
+    int64_t changed_ns =
+        stat(dir->path, &info) == 0 ? (int64_t)info.st_mtim.tv_sec * CLOCK_S_NS + info.st_mtim.tv_nsec : 0;
+    if (dir->looked_ns && dir->n_here == follow->watch.list.n &&
+        since_ns < (changed_ns == dir->changed_ns ? AGAIN_NS : (int64_t)READ_SHARE * dir->took_ns))
+        return;
+    read_directory(follow, dir);
+    *dir = (struct followed){.path = dir->path,
+                             .changed_ns = changed_ns,
+                             .looked_ns = now_ns(),
+                             .took_ns = now_ns() - start_ns,
+                             .n_here = follow->watch.list.n,
+                             .number = dir->number,
+                             .n_files = dir->n_files,
+                             .is_written = dir->is_written,
+                             .begun_ns = dir->begun_ns};
+}
+
+static void note_start(struct follow *follow, uint64_t start_ns)
+{
+    if (start_ns && (!follow->start_ns || start_ns < follow->start_ns))
+        follow->start_ns = start_ns;
 }
 
 /* What the first process says of itself, and when all began. */
@@ -120,14 +169,37 @@ static void look_at_processes(struct follow *follow)
     follow->is_paused = live->is_paused;
     memcpy(follow->phase, live->phase, sizeof follow->phase);
     for (size_t i = 0; i < list->n; i++) {
-        uint64_t start_ns = running_now(&list->processes[i])->live.start_ns;
-        if (!follow->start_ns || start_ns < follow->start_ns)
-            follow->start_ns = start_ns;
+        note_start(follow, running_now(&list->processes[i])->live.start_ns);
         if (list->processes[i].is_foreign) /* what it names is not opened */
             continue;
         add_dir(follow, list->processes[i].dir);
         add_seen(follow, list->processes[i].pid);
     }
+}
+
+/* The first process whose records nobody hands out any more, or for now; NULL: there is none. */
+static const struct running_process *find_alone(const struct follow *follow)
+{
+    for (size_t i = 0; i < follow->watch.list.n; i++)
+        if (follow->watch.list.processes[i].is_kept_by != COMPANION_ANSWERS)
+            return &follow->watch.list.processes[i];
+    return NULL;
+}
+
+/* Notes who has lost its companion: a newer database would lack it, and numbers would go back. */
+static void look_for_alone(struct follow *follow)
+{
+    const struct running_process *alone = find_alone(follow);
+    bool was_alone = follow->is_alone;
+    char told[RUNNING_TOLD_BYTES];
+    follow->is_alone = alone != NULL;
+    if (alone && running_tell_companion(alone, told, sizeof told))
+        (void)snprintf(follow->trouble, sizeof follow->trouble,
+                       "process %ld: its companion process %s; the numbers here stay as they are", (long)alone->pid,
+                       told);
+    else if (was_alone)
+        follow->trouble[0] = '\0';
+    follow->has_left |= alone && alone->is_kept_by == COMPANION_DEAD;
 }
 
 /* Looks at what runs; whether anything does, on this host, or on others as far as a named directory says so. */
@@ -136,16 +208,22 @@ static bool look(struct follow *follow)
     bool runs = running_watch_step(&follow->watch, false) > 0;
     follow->n_files = 0;
     follow->n_seen = count_records(&follow->watch.list);
-    if (runs)
+    if (runs) {
         look_at_processes(follow);
-    for (size_t i = 0; i < follow->n_named; i++) {
-        look_at_files(follow, follow->dirs[i]);
-        runs |= pending_wait(follow->dirs[i], 0) != PENDING_NONE;
+        look_for_alone(follow);
     }
-    if (!follow->start_ns)
-        follow->start_ns = clock_now_ns(CLOCK_REALTIME);
-    if (runs)
+    for (size_t i = 0; i < follow->n_named; i++) {
+        struct followed *dir = &follow->dirs[i];
+        look_at_directory(follow, dir);
+        follow->n_seen += dir->number;
+        follow->n_files += dir->n_files;
+        runs |= dir->is_written;
+        note_start(follow, dir->begun_ns);
+    }
+    if (runs) {
         follow->end_ns = clock_now_ns(CLOCK_REALTIME);
+        note_start(follow, follow->start_ns ? 0 : follow->end_ns);
+    }
     return runs;
 }
 
@@ -192,16 +270,34 @@ static void put_made(const struct follow *follow, const char *what, char path[MA
     (void)snprintf(path, MADE_BYTES, "%s/%u-%s", follow->scratch, follow->n_made, what);
 }
 
-/* Starts a tool with some words, and behind them others, NULL at the end. */
-static bool start_with(struct follow *follow, char *const *first, size_t n_first, char *const *others, size_t n_others)
+#define PID_BYTES 24
+
+/* The processes that run, by id: those that words meant when they began may be below nothing of that by now. Returns
+ * their texts, to be freed, and sets words [watch.list.n]. */
+static char *list_pids(const struct follow *follow, char **words)
 {
-    char **words = calloc(n_first + n_others + 1, sizeof *words);
+    char *texts = malloc((follow->watch.list.n + 1) * (size_t)PID_BYTES);
+    for (size_t i = 0; texts && i < follow->watch.list.n; i++) {
+        words[i] = texts + i * PID_BYTES;
+        (void)snprintf(words[i], PID_BYTES, "%ld" RUNNING_SEEN, (long)follow->watch.list.processes[i].pid);
+    }
+    return texts;
+}
+
+/* Starts a tool with some words, and behind them directories, and processes. */
+static bool start_with(struct follow *follow, char *const *first, size_t n_first, size_t n_dirs, bool with_pids)
+{
+    size_t n = n_first;
+    char **words = calloc(n_first + n_dirs + follow->watch.list.n + 1, sizeof *words), *texts = NULL;
     if (!words)
         return false;
     memcpy(words, first, n_first * sizeof *words);
-    if (n_others)
-        memcpy(words + n_first, others, n_others * sizeof *words);
-    bool ok = start(follow, words);
+    for (size_t i = 0; i < n_dirs; i++)
+        words[n++] = follow->dirs[i].path;
+    if (with_pids)
+        texts = list_pids(follow, words + n);
+    bool ok = (!with_pids || texts) && start(follow, words);
+    free(texts);
     free(words);
     return ok;
 }
@@ -209,13 +305,9 @@ static bool start_with(struct follow *follow, char *const *first, size_t n_first
 static bool start_copy(struct follow *follow)
 {
     static char hpcrun[] = "hpcrun", option[] = "--copy";
-    const char *const *asked = follow->watch.words;
     char to[MADE_BYTES], *const first[] = {hpcrun, option, to};
-    size_t n = 0;
-    while (asked && asked[n])
-        n++;
     put_made(follow, "measurements", to);
-    return start_with(follow, first, 3, (char *const *)(uintptr_t)asked, n);
+    return start_with(follow, first, 3, follow->n_named, true);
 }
 
 /* Of the copy; when all is over, of the measurement itself, which is complete. */
@@ -225,14 +317,15 @@ static bool start_hpcprof(struct follow *follow)
     char from[MADE_BYTES], to[MADE_BYTES], *const first[] = {hpcprof, quiet, jobs, output, to, from};
     put_made(follow, "measurements", from);
     put_made(follow, "database", to);
-    return follow->is_over ? start_with(follow, first, 5, follow->dirs, follow->n_dirs)
-                           : start_with(follow, first, 6, NULL, 0);
+    return follow->is_over ? start_with(follow, first, 5, follow->n_dirs, false)
+                           : start_with(follow, first, 6, 0, false);
 }
 
 static void begin_making(struct follow *follow)
 {
     follow->n_made++;
     follow->begun_ns = now_ns();
+    follow->n_begun = follow->n_seen;
     follow->cpu_s = 0;
     follow->is_copying = !follow->is_over;
     (void)(follow->is_copying ? start_copy(follow) : start_hpcprof(follow));
@@ -284,8 +377,8 @@ static bool end_making(struct follow *follow)
     if (follow->ready && follow->ready != follow->taken)
         remove_both(follow, follow->ready);
     follow->ready = follow->n_made;
-    follow->n_ready = follow->n_seen;
-    follow->shown_ns = follow->begun_ns;
+    follow->n_ready = follow->n_begun;
+    follow->ready_ns = follow->begun_ns;
     follow->trouble[0] = '\0';
     return true;
 }
@@ -331,7 +424,7 @@ static bool is_whole(const struct follow *follow)
     for (size_t k = 0; k < follow->n_dirs && is_whole; k++) {
         files = NULL;
         n = 0;
-        is_whole = names_list(follow->dirs[k], "hpcrun", &files, &n, &ignored) == 0;
+        is_whole = names_list(follow->dirs[k].path, "hpcrun", &files, &n, &ignored) == 0;
         for (size_t i = 0; i < n && is_whole; i++)
             is_whole = is_followed(follow, &files[i]);
         n_all += n;
@@ -340,21 +433,35 @@ static bool is_whole(const struct follow *follow)
     return is_whole && n_all > 0;
 }
 
+/* What the files lack is to be said, or the last numbers would be less than those before. */
+static void tell_left(struct follow *follow)
+{
+    (void)snprintf(follow->trouble, sizeof follow->trouble,
+                   "its companion process had ended before; 'hpcrun --collect %s' makes files of all that it recorded",
+                   follow->n_dirs ? follow->dirs[0].path : "DIR");
+}
+
 bool follow_step(struct follow *follow)
 {
+    bool runs = true, is_looking = !follow->is_over && now_ns() >= follow->look_ns;
+    if (is_looking) {
+        follow->look_ns = now_ns() + LEAST_NS;
+        runs = look(follow);
+    }
     if (follow->maker)
         return go_on_making(follow);
-    if (follow->is_over || now_ns() < follow->due_ns)
+    if (!is_looking)
         return false;
-    follow->due_ns = now_ns() + LEAST_NS;
-    if (!look(follow)) {
+    if (!runs) {
         follow->is_over = true;
-        if (is_whole(follow))
+        if (follow->has_left)
+            tell_left(follow);
+        else if (is_whole(follow))
             begin_making(follow);
-        return false;
-    }
-    if (!follow->is_held && follow->n_seen != follow->n_ready && follow->ready == follow->taken)
+    } else if (now_ns() >= follow->due_ns && !follow->is_held && !follow->is_alone &&
+               follow->n_seen != follow->n_ready && follow->ready == follow->taken) {
         begin_making(follow);
+    }
     return false;
 }
 
@@ -378,20 +485,23 @@ static int wait_first(struct follow *follow, int stop_fd, struct error *err)
 /* Finds what is meant. Programs of other nodes are known by the files that they save. */
 static int find_first(struct follow *follow, struct error *err)
 {
+    struct running_list *list = &follow->watch.list;
     const char *const *words = follow->watch.words;
     char real[PATH_MAX];
     bool is_written = false;
-    for (; words && *words; words++)
-        if (running_word_directory(*words, real)) {
+    for (size_t i = 0; words && words[i]; i++)
+        if (running_word_directory(words[i], real)) {
             add_dir(follow, real);
             is_written |= pending_wait(real, 0) != PENDING_NONE;
         }
     follow->n_named = follow->n_dirs;
-    int code = running_find(&follow->watch.list, err);
+    int code = running_find(list, err);
     if (code != 0)
         return code;
-    if (!running_keep(&follow->watch.list, follow->watch.words, NULL) && !is_written)
-        return running_watch_begin(&follow->watch) ? error_set(err, ERR_NOT_FOUND, "%s", "") : 0; /* says why not */
+    if (running_choose(list, words, true) || (!list->n && !is_written && running_choose(list, words, false)))
+        return error_set(err, ERR_NOT_FOUND, "%s", ""); /* it says why not */
+    if (!list->n && !is_written)
+        return error_set(err, ERR_NOT_FOUND, "no process of yours is being measured here");
     return 0;
 }
 
@@ -426,7 +536,7 @@ void follow_end(struct follow *follow)
     if (follow->scratch[0])
         scratch_remove(follow->scratch);
     for (size_t i = 0; i < follow->n_dirs; i++)
-        free(follow->dirs[i]);
+        free(follow->dirs[i].path);
     free(follow->dirs);
     free(follow->seen);
     free(follow);
@@ -436,7 +546,7 @@ int follow_wait_ms(const struct follow *follow)
 {
     if (follow->maker)
         return POLL_MS;
-    int64_t rest_ns = follow->due_ns - now_ns();
+    int64_t rest_ns = follow->look_ns - now_ns();
     return follow->is_over ? -1 : rest_ns > 0 ? (int)(rest_ns / CLOCK_MS_NS) + 1 : 0;
 }
 
@@ -445,6 +555,7 @@ const char *follow_take(struct follow *follow)
     if (follow->taken != follow->shown && follow->taken != follow->ready)
         remove_both(follow, follow->taken); /* it could not be opened */
     follow->taken = follow->ready;
+    follow->taken_ns = follow->ready_ns;
     (void)snprintf(follow->path, sizeof follow->path, "%s/%u-database", follow->scratch, follow->taken);
     return follow->path;
 }
@@ -454,6 +565,7 @@ void follow_opened(struct follow *follow)
     if (follow->shown && follow->shown != follow->taken)
         remove_both(follow, follow->shown);
     follow->shown = follow->taken;
+    follow->shown_ns = follow->taken_ns;
 }
 
 const char *follow_recording(struct follow *follow)
@@ -461,7 +573,7 @@ const char *follow_recording(struct follow *follow)
     (void)snprintf(follow->recording, sizeof follow->recording, "%s/%u-measurements", follow->scratch, follow->taken);
     if (access(follow->recording, F_OK) == 0)
         return follow->recording;
-    return follow->is_over && follow->n_dirs == 1 ? follow->dirs[0] : NULL;
+    return follow->is_over && follow->n_dirs == 1 ? follow->dirs[0].path : NULL;
 }
 
 void follow_hold(struct follow *follow, bool is_held)
@@ -471,16 +583,17 @@ void follow_hold(struct follow *follow, bool is_held)
 
 void follow_state(const struct follow *follow, struct follow_state *state)
 {
-    uint64_t now = follow->is_over ? follow->end_ns : clock_now_ns(CLOCK_REALTIME);
-    *state =
-        (struct follow_state){.elapsed_s = now > follow->start_ns ? (double)(now - follow->start_ns) / CLOCK_S_NS : 0,
-                              .age_s = (double)(now_ns() - follow->shown_ns) / CLOCK_S_NS,
-                              .n_processes = follow->is_over ? 0 : follow->watch.list.n,
-                              .n_files = follow->is_over ? 0 : follow->n_files,
-                              .is_over = follow->is_over,
-                              .is_held = follow->is_held,
-                              .is_paused = follow->is_paused,
-                              .trouble = follow->trouble[0] ? follow->trouble : NULL};
+    double age_s = (double)(now_ns() - follow->shown_ns) / CLOCK_S_NS;
+    double end_s = (double)(follow->is_over ? follow->end_ns : clock_now_ns(CLOCK_REALTIME)) / CLOCK_S_NS;
+    double elapsed_s = end_s - (double)follow->start_ns / CLOCK_S_NS - (follow->is_over ? 0 : age_s);
+    *state = (struct follow_state){.elapsed_s = elapsed_s > 0 ? elapsed_s : 0,
+                                   .age_s = age_s,
+                                   .n_processes = follow->is_over ? 0 : follow->watch.list.n,
+                                   .n_files = follow->is_over ? 0 : follow->n_files,
+                                   .is_over = follow->is_over,
+                                   .is_held = follow->is_held,
+                                   .is_paused = follow->is_paused,
+                                   .trouble = follow->trouble[0] ? follow->trouble : NULL};
     memcpy(state->phase, follow->phase, sizeof state->phase);
 }
 
@@ -490,6 +603,8 @@ int follow_control(struct follow *follow, const char *command, struct buf *says,
     char answer[ARENA_PATH_MAX];
     if (follow->is_over || !list->n)
         return error_set(err, ERR_NOT_FOUND, "the program has ended");
+    if (find_alone(follow))
+        return error_set(err, ERR_UNSUPPORTED, "%.900s", follow->trouble);
     for (size_t i = 0; i < list->n; i++) {
         int code = running_control_process(&list->processes[i], command, answer, err);
         if (code != 0)

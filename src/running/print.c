@@ -178,7 +178,7 @@ void running_print_one(struct running_process *process, bool by_lately, FILE *ou
 {
     const struct live *live = &running_now(process)->live;
     double seconds = elapsed_s(process);
-    char lately[32];
+    char lately[32], told[RUNNING_TOLD_BYTES];
     (void)snprintf(lately, sizeof lately, window_s(process) < 1.5 ? "second" : "%.0f s", window_s(process));
     (void)fprintf(out, "process   %ld: ", (long)process->pid);
     put_plain(out, live->exe[0] ? live->exe : "(starting)");
@@ -191,6 +191,8 @@ void running_print_one(struct running_process *process, bool by_lately, FILE *ou
                   live->is_paused     ? "paused"
                   : live->is_sampling ? "on"
                                       : "off");
+    if (running_tell_companion(process, told, sizeof told))
+        (void)fprintf(out, "companion %s\n", told);
     for (uint32_t i = 0; i < live->n_events; i++) {
         const struct live_event *event = &live->events[i];
         put_plain(out, event->name);
@@ -239,7 +241,10 @@ void running_print_list(struct running_list *list, FILE *out)
         (void)fprintf(out, "  ");
         put_plain(out, process->dir);
         put_rank(live, has_ranks, out);
-        (void)fprintf(out, process->ended_at_s > 0 ? "  has ended\n" : "\n");
+        (void)fprintf(out, process->ended_at_s > 0                   ? "  has ended\n"
+                           : process->is_kept_by == COMPANION_DEAD   ? "  without its companion\n"
+                           : process->is_kept_by == COMPANION_SILENT ? "  its companion does not answer\n"
+                                                                     : "\n");
     }
 }
 
@@ -308,8 +313,15 @@ static void json_sums(struct running_process *process, struct buf *out)
         json_rows(process, &kinds[i], out);
 }
 
+static void put_bool_at(struct buf *out, const char *key, bool is)
+{
+    json_put_key(out, key, 0);
+    buf_printf(out, is ? "true" : "false");
+}
+
 static void json_process(struct running_process *process, struct buf *out)
 {
+    static const char *const companions[] = {"answers", "silent", "dead"};
     const struct live *live = &running_now(process)->live;
     buf_printf(out, "{\"pid\": ");
     json_put_word(out, (uint64_t)process->pid);
@@ -318,20 +330,18 @@ static void json_process(struct running_process *process, struct buf *out)
     json_put_text_at(out, "directory", process->dir);
     json_put_word_at(out, "rank", live->rank);
     json_put_double_at(out, "elapsed_s", elapsed_s(process));
-    json_put_key(out, "ended", 0);
-    buf_printf(out, process->ended_at_s > 0 ? "true" : "false");
+    put_bool_at(out, "ended", process->ended_at_s > 0);
+    json_put_text_at(out, "companion", companions[process->is_kept_by]);
     json_put_word_at(out, "threads", live->n_threads_live);
     json_put_word_at(out, "threads_ended", live->n_threads - live->n_threads_live);
-    json_put_key(out, "sampling", 0);
-    buf_printf(out, live->is_sampling ? "true" : "false");
+    put_bool_at(out, "sampling", live->is_sampling);
     json_put_word_at(out, "dropped", n_dropped(live));
     json_put_word_at(out, "memory_bytes", live->used_bytes);
     json_put_word_at(out, "memory_limit_bytes", live->limit_bytes);
     json_put_word_at(out, "blocks", live->n_blocks);
     json_put_word_at(out, "block_bytes", live->bytes);
     json_events(process, out);
-    json_put_key(out, "paused", 0);
-    buf_printf(out, live->is_paused ? "true" : "false");
+    put_bool_at(out, "paused", live->is_paused);
     json_put_double_at(out, "paused_s", (double)live->paused_ns / 1e9);
     json_put_word_at(out, "rate_divisor", UINT64_C(1) << live->slow_least);
     json_put_text_at(out, "phase", live->phase);

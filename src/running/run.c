@@ -50,9 +50,9 @@ static int print(struct running_list *list, bool is_json, bool is_all, FILE *out
         running_print_list(list, out);
     else
         (void)fprintf(out, "No process of yours is being measured here.\n");
-    if (list->n_silent)
-        (void)tool_error(list->tool, "%u companion process%s did not answer", list->n_silent,
-                         list->n_silent == 1 ? "" : "es");
+    if (list->silent.n_strings)
+        (void)tool_error(list->tool, "%zu companion process%s did not answer", list->silent.n_strings,
+                         list->silent.n_strings == 1 ? "" : "es");
     for (size_t i = 0; i < list->skipped.n_strings; i++)
         (void)tool_error(list->tool, "%s", list->skipped.strings[i]);
     return fflush(out) == 0 ? 0 : tool_error(list->tool, "the status cannot be written");
@@ -65,7 +65,7 @@ int running_status(const char *operand, bool is_json, FILE *out)
     if (running_find(&list, &err) != 0)
         return tool_error("hpcrun", "%s", err.text);
     const char *const words[] = {operand, NULL};
-    int status = running_choose(&list, words);
+    int status = running_choose(&list, words, false);
     if (status == 0 && look_twice(&list, is_json, &err) != 0)
         status = tool_error("hpcrun", "%s", err.text);
     if (status == 0)
@@ -118,7 +118,7 @@ int running_command(char **words, int n, FILE *out)
     if (status == 0 && running_find(&list, &err) != 0)
         status = tool_error("hpcrun", "%s", err.text);
     if (status == 0)
-        status = running_choose(&list, (const char *const[]){words[0], NULL});
+        status = running_choose(&list, (const char *const[]){words[0], NULL}, false);
     if (status == 0)
         status = control_all(&list, command.data, out);
     buf_fini(&command);

@@ -3,7 +3,7 @@
  * something in the name of their owner. A look reads the records that their companion hands out, and the program
  * notices nothing. Ordinary code.
  *
- * The room: find.c finds processes and asks their companions, look.c looks at one again and again and names what it
+ * The room: find.c finds processes, look.c looks at one again and again and names what it
  * sees, print.c tells it, for people and as JSON; watch.c does so with those that come and go; run.c has what commands
  * do with all that, follow.c makes databases. */
 #ifndef LOCUS_RUNNING_RUNNING_H
@@ -49,6 +49,9 @@ struct running_table {
 struct buf;
 struct running_names;
 
+/* Its companion, which hands out the records: what we have of them stays. */
+enum running_companion { COMPANION_ANSWERS = 0, COMPANION_SILENT, COMPANION_DEAD };
+
 /* A measured process, as its companion describes it. */
 struct running_process {
     pid_t pid;
@@ -59,8 +62,11 @@ struct running_process {
     struct running_past past[RUNNING_PASTS]; /* [n_past] the oldest first */
     unsigned n_past;
     struct running_names *names; /* NULL until the first is asked for */
-    bool is_foreign;             /* another user's: what it names is not opened */
-    double ended_at_s;           /* by CLOCK_MONOTONIC: it has ended, and its records stay for a while; 0: it runs */
+    unsigned long long started;  /* as in struct proc_stat; 0: not known */
+    uint64_t program_inode;      /* of its executable: exec makes another program of it */
+    enum running_companion is_kept_by;
+    bool is_foreign;   /* another user's: what it names is not opened */
+    double ended_at_s; /* by CLOCK_MONOTONIC: it has ended, and its records stay for a while; 0: it runs */
     bool is_readable;
 };
 
@@ -68,24 +74,37 @@ struct running_list {
     const char *tool;                  /* in whose name messages are printed */
     struct running_process *processes; /* [n] by id */
     size_t n, capacity;
-    unsigned n_silent;     /* companions that did not answer in time */
-    struct strtab skipped; /* sentences about companions of other users that did not answer as they should */
+    struct strtab answered;           /* names of companions of our own that have named all that they have */
+    struct strtab silent;             /* and of those that did not answer in time */
+    const struct strtab *were_silent; /* before, NULL: none; they are not waited for again */
+    struct strtab skipped;            /* sentences about companions of other users that did not answer as they should */
 };
 
 /* --- find.c --- */
 
-/* Adds the processes of the companion of user uid at the other end of fd. Another user's (also root's, for
- * others) is not waited for long, nor listened to without end.  err: ERR_MEMORY */
-int running_ask(struct running_list *list, int fd, uid_t uid, struct error *err);
+/* Connects to a companion by its name. Returns the descriptor, or -1 with errno; EAGAIN: it takes nobody. */
+int running_dial(const char *name);
+/* Adds the processes of the companion with this name, of user uid, at the other end of fd. Another user's (also root's,
+ * for others) is not waited for long, nor listened to without end.  err: ERR_MEMORY */
+int running_ask(struct running_list *list, const char *name, int fd, uid_t uid, struct error *err);
+/* Whether it still runs, in the same program, whatever its companion says of it. */
+bool running_is_alive(const struct running_process *process);
+#define RUNNING_TOLD_BYTES (ARENA_PATH_MAX + 200)
+
+/* What there is to say of the companion of a process, behind "its companion process"; false: it does what it should. */
+bool running_tell_companion(const struct running_process *process, char *text, size_t n_bytes);
 /* All measured processes of this user (of all users, for root) in this network namespace. To be freed with
  * running_fini.  err: ERR_IO, ERR_MEMORY */
 int running_find(struct running_list *list, struct error *err);
 void running_fini(struct running_list *list);
+#define RUNNING_SEEN "?" /* behind a process id: it was seen, and may have ended since */
+
 /* Keeps those that one of the words means, of which the last is NULL: a process id, with all that is below it; a
- * measurement directory; a job of Slurm, where no such process is. No word, or words NULL: all. An exit status, after a
- * message if it is not 0. */
-int running_choose(struct running_list *list, const char *const *words);
-/* The same without a message, and those of known, if not NULL, are kept, too; whether any are left. */
+ * measurement directory; a job of Slurm, where no such process is. No word, or words NULL: all. Each word has to mean
+ * something; with_files: a directory does with what ended, or runs elsewhere. An exit status, after a message if it is
+ * not 0. */
+int running_choose(struct running_list *list, const char *const *words, bool with_files);
+/* The same without a message for any words, and those of known, if not NULL, are kept, too; whether any are left. */
 bool running_keep(struct running_list *list, const char *const *words, const struct running_list *known);
 /* The real path of a word that names a directory, in real [PATH_MAX]; false: it is a number, or there is none. */
 bool running_word_directory(const char *word, char *real);
@@ -93,19 +112,6 @@ bool running_word_directory(const char *word, char *real);
 bool running_has_file(const struct running_list *list, const char *directory, const struct names_file *file);
 /* Keeps those that can still be read. */
 void running_keep_readable(struct running_list *list);
-/* Asks the companion for something (COMPANION_CONTROL) about a process, 0: all of its; answer: what it says, in words.
- * err: ERR_IO (no answer), ERR_USAGE (it refuses: why) */
-int running_control(const char *companion, pid_t pid, const char *command, char answer[ARENA_PATH_MAX],
-                    struct error *err);
-/* The same about one that was found; another user's is refused (ERR_USAGE). */
-int running_control_process(const struct running_process *process, const char *command, char answer[ARENA_PATH_MAX],
-                            struct error *err);
-
-/* Has everything saved that runs here and is measured into a directory. Returns how many companions have done so, or a
- * code.
- * err: ERR_IO, ERR_MEMORY */
-int running_save(const char *directory, struct error *err);
-
 /* --- look.c --- */
 
 /* Looks once more; with_sums: at what running_sum adds up, too.  err: ERR_FORMAT (no arena), ERR_MEMORY */
@@ -138,6 +144,19 @@ void running_watch_find(struct running_watch *watch);
 /* The same, and looks at all, as running_look. Returns how many run. */
 size_t running_watch_step(struct running_watch *watch, bool with_sums);
 
+/* Asks the companion for something (COMPANION_CONTROL) about a process, 0: all of its; answer: what it says, in words.
+ * err: ERR_IO (no answer), ERR_USAGE (it refuses: why) */
+int running_control(const char *companion, pid_t pid, const char *command, char answer[ARENA_PATH_MAX],
+                    struct error *err);
+/* The same about one that was found; another user's is refused (ERR_USAGE). */
+int running_control_process(const struct running_process *process, const char *command, char answer[ARENA_PATH_MAX],
+                            struct error *err);
+
+/* Has everything saved that runs here and is measured into a directory. Returns how many companions have done so, or a
+ * code.
+ * err: ERR_IO, ERR_MEMORY */
+int running_save(const char *directory, struct error *err);
+
 /* --- follow.c --- */
 
 /* A database of programs that run, made anew again and again by hpcrun --copy and hpcprof, which take a tenth of one
@@ -145,13 +164,13 @@ size_t running_watch_step(struct running_watch *watch, bool with_sums);
 struct follow;
 
 struct follow_state {
-    double elapsed_s;              /* of the program that began first */
-    double age_s;                  /* of what is shown */
-    size_t n_processes;            /* that run here */
-    size_t n_files;                /* processes that have ended, or run on other nodes, by what they have saved */
-    bool is_over;                  /* none does any more: what is shown is the last */
-    bool is_held;                  /* by follow_hold */
-    bool is_paused;                /* the sampling, by its owner */
+    double elapsed_s;   /* of the program that began first: to what is shown, or to the end when it is over */
+    double age_s;       /* of what is shown */
+    size_t n_processes; /* that run here */
+    size_t n_files;     /* processes that have ended, or run on other nodes, by what they have saved */
+    bool is_over;       /* none does any more: what is shown is the last */
+    bool is_held;       /* by follow_hold */
+    bool is_paused;     /* the sampling, by its owner */
     char phase[ARENA_PHASE_BYTES]; /* that the owner has begun last; empty: none */
     const char *trouble;           /* why there is nothing newer; NULL: nothing */
 };

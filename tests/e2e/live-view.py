@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -294,7 +295,139 @@ def check_nodes(place):
     expect(len({row["host"] for row in rows}) == 2, f"there are not two hosts: {rows}")
 
 
-CHECKS = {"copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
+def flat(screen):
+    """The text beside the list."""
+    return " ".join(" ".join(line[74:] for line in screen.lines()).split())
+
+
+def companion_of(program):
+    return next(int(path.name.rsplit("-", 1)[1]) for path in program.directory.glob(".writing-*"))
+
+
+def check_killed(place):
+    """The companion is killed: the program runs on. Views keep their numbers and say why, the table goes on, and what the program
+    leaves has all of it."""
+    program = Program(place, "killed", "-ck", "CHECKPOINT_SECONDS=1")
+    screen = opened(place, program)
+    screen.press("2", "Home")
+    table = subprocess.Popen([BUILD / "hpcviewer", "--live", "--plain", program.pid], stdout=open(place / "table.txt", "wb"))
+    wait_for(lambda: "has ended" in (place / "table.txt").read_text(encoding="utf-8") or "red" in (place / "table.txt").read_text(encoding="utf-8"), "no table comes")
+    wait_for(lambda: list(program.directory.glob("*.hpcrun")), "no checkpoint comes")
+    os.kill(companion_of(program), signal.SIGKILL)
+    seen(screen, lambda lines: "no newer numbers (?)" in lines[0], "the loss is not told")
+    before = screen_samples(screen)
+    expect("ended" not in screen.lines()[0] and before > 0, f"it says that the program has ended: {screen.lines()[0]}")
+    for words in ((program.pid,), (program.directory,)):
+        text = run(BUILD / "hpcrun", "--status", *words, status=1).stderr
+        expect("its companion process has ended" in text or "the companion process of" in text, f"--status {words}: {text}")
+        expect("runs on, and nothing is lost" in text and "--collect" in text, f"--status {words} does not say what to do: {text}")
+    expect("runs on without its companion" in run(BUILD / "hpcrun", "--collect", program.directory).stdout, "--collect does not say that it runs on")
+    expect("records, which runs on without its companion" in run(BUILD / "hpcprof", "-o", place / "killed-db", program.directory, status=None).stderr, "the report does not say what it lacks")
+    screen.press("?")
+    expect("nothing is lost" in flat(screen) and "--collect" in flat(screen), f"? does not say what to do: {screen.lines()}")
+    screen.press("Tab", "P")
+    expect("its companion process has ended" in screen.lines()[-1], f"P says {screen.lines()[-1]}")
+    n_lines = len((place / "table.txt").read_text(encoding="utf-8").splitlines())
+    wait_for(lambda: len((place / "table.txt").read_text(encoding="utf-8").splitlines()) > n_lines + 40, "the table does not go on")
+    text = (place / "table.txt").read_text(encoding="utf-8")
+    expect("companion has ended; the program runs on" in text and "\nhas ended" not in text, f"the table says {text[-1500:]}")
+    counts = [int(n) for n in re.findall(r"^EADDR +(\d+) samples", text, re.M)]
+    expect(counts == sorted(counts) and counts[-1] > counts[len(counts) // 2], f"the table's numbers are {counts}")
+    expect(program.end() == 7, "killed: the program ends in another way")
+    seen(screen, lambda lines: "has ended after" in lines[0], "the end is not told")
+    time.sleep(3)
+    screen.settle()
+    expect(screen_samples(screen) >= before, f"{before} samples became {screen_samples(screen)}")
+    screen.press("?")
+    expect("makes files of all that it recorded" in flat(screen), f"? does not say what is left: {screen.lines()}")
+    screen.write("q")
+    expect(screen.end() == 0, "it does not end well")
+    screen.close()
+    table.wait(PATIENCE_S)
+    run(BUILD / "hpcrun", "--collect", program.directory)
+    run(BUILD / "hpcprof", "-q", "-o", place / "killed-db", program.directory)
+    whole = samples(place / "killed-db", "red")
+    expect(whole >= max(before, counts[-1] / 2), f"{whole} samples are left of {before} that were shown, and {counts[-1]} in the table")
+
+
+def check_stopped(place):
+    """The companion is stopped for a while: nothing is said to have ended, and nobody waits for it each time."""
+    program = Program(place, "stopped")
+    screen = opened(place, program)
+    screen.press("2", "Home")
+    companion = companion_of(program)
+    os.kill(companion, signal.SIGSTOP)
+    try:
+        seen(screen, lambda lines: "no newer numbers (?)" in lines[0], "it is not told")
+        begin = time.monotonic()
+        for _ in range(20):
+            screen.press("Down")
+        took = time.monotonic() - begin
+        expect(took < 15, f"20 keys take {took:.1f} s")
+        screen.press("?")
+        expect("does not answer" in flat(screen) and "nothing is lost" in flat(screen), f"? does not say why: {screen.lines()}")
+        text = run(BUILD / "hpcrun", "--status", program.directory, status=1).stderr
+        expect(f"the companion process {companion} is stopped (kill -CONT {companion}" in text, f"--status DIR: {text}")
+        text = run(BUILD / "hpcrun", "--status", program.pid, status=1).stderr
+        expect("its companion process does not answer" in text, f"--status PID: {text}")
+        screen.press("Tab", "Home")
+        before = screen_samples(screen)
+    finally:
+        os.kill(companion, signal.SIGCONT)
+    seen(screen, lambda lines: "no newer" not in lines[0] and screen_samples(screen) > before, "it does not go on")
+    screen.write("q")
+    screen.end()
+    screen.close()
+    expect(program.end() == 7, "stopped: the program ends in another way")
+
+
+def check_clock(place):
+    """The clock of the title is that of what is shown, also of programs that are known by their files."""
+    program = Program(place, "clock", "-ck", "CHECKPOINT_SECONDS=1")
+
+    def clock(screen):
+        found = re.search(r"(?:live|held at|has ended after) (\d+):(\d+)(?:, (\d+):(\d+) ago)?", screen.lines()[0])
+        return [int(a) * 60 + int(b) if a else 0 for a, b in ((found[1], found[2]), (found[3], found[4]))] if found else [-1, -1]
+
+    def elapsed():
+        return program.status()["elapsed_s"]
+
+    time.sleep(4)
+    screen = opened(place, program)
+    screen.settle()
+    low = elapsed()
+    at, ago = clock(screen)
+    expect(low - 8 <= at + ago <= elapsed() + 1 and at > 0, f"after {low:.1f} s the title says {screen.lines()[0]}")
+    screen.press("p")
+    held = clock(screen)[0]
+    time.sleep(7)
+    screen.settle()
+    at, ago = clock(screen)
+    expect(at == held and ago >= 6, f"held at {held}, after 7 s the title says {screen.lines()[0]}")
+    screen.press("p")
+    seen(screen, lambda lines: clock(screen)[0] > held + 5, "the clock does not go on")
+    end = elapsed()
+    program.end()
+    seen(screen, lambda lines: "has ended after" in lines[0], "the end is not told")
+    expect(abs(clock(screen)[0] - end) <= 4, f"it ended after {end:.1f} s, the title says {screen.lines()[0]}")
+    screen.write("q")
+    screen.end()
+    screen.close()
+
+
+def check_words(place):
+    """A word that means nothing is refused, whatever the others mean."""
+    program = Program(place, "words")
+    (place / "nothing").mkdir(exist_ok=True)
+    for word, status, says in (("999999999", 1, "there is no process 999999999"), (place / "nothing", 1, "is being measured into"), ("nowhere", 2, "neither a process id nor")):
+        for command in (("hpcrun", "--copy", place / "words-copy"), ("hpcviewer", "--live", "--once"), ("hpcviewer", "--live", "--tui", "--plain")):
+            done = run(BUILD / command[0], *command[1:], program.pid, word, status=None)
+            expect(done.returncode in (1, status) and says in done.stderr and done.stderr.count("\n") == 1, f"{command} {word}: status {done.returncode}: {done.stderr}")
+            expect(not (place / "words-copy").exists() and not done.stdout, f"{command} {word} goes on: {done.stdout[:200]}")
+    program.end()
+
+
+CHECKS = {"killed": check_killed, "stopped": check_stopped, "clock": check_clock, "words": check_words, "copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
 
 
 def main():

@@ -112,7 +112,7 @@ static void talk(const uint8_t *data, size_t len_bytes)
     for (unsigned n = 0; n < ANSWERS_MAX && (bytes = step_next(&data, &len_bytes, &step)); n++)
         answer(ends[1], &step, bytes, memory_fd);
     (void)shutdown(ends[1], SHUT_WR);
-    check(running_ask(&list, ends[0], geteuid(), &err) == 0, err.text);
+    check(running_ask(&list, "fuzz", ends[0], geteuid(), &err) == 0, err.text);
     for (size_t i = 0; i < list.n; i++)
         (void)running_look(&list.processes[i], true, &err);
     running_keep_readable(&list);

@@ -669,6 +669,7 @@ int launch_run(const struct hpcrun_options *options)
 int launch_collect(const struct hpcrun_options *options)
 {
     struct companion_collected collected;
+    struct pending_trouble trouble;
     struct error err;
     if (companion_collect(options->collect, options->local, options->allows_foreign, print_problem, &collected, &err) !=
         0) {
@@ -680,5 +681,9 @@ int launch_collect(const struct hpcrun_options *options)
                      collected.n_processes, collected.dir, collected.n_arenas);
     else
         (void)printf("Nothing on this node is on its way to %s.\n", collected.dir);
+    if (pending_find_trouble(collected.dir, &trouble) && trouble.is_dead)
+        (void)printf("Process %ld runs on without its companion process; it leaves its records there when it ends, and "
+                     "then this command makes files of them.\n",
+                     (long)trouble.program);
     return collected.n_problems ? EXIT_FAILED : 0;
 }

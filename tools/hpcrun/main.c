@@ -134,16 +134,16 @@ static int copy(const struct hpcrun_options *options)
     const char *const *words = (const char *const *)options->command;
     struct error err;
     char *to = NULL;
-    int status = 0;
     if (running_find(&list, &err) != 0)
         return tool_error("hpcrun", "%s", err.text);
-    bool runs = running_keep(&list, words, NULL);
-    if (!runs && !has_directory(options->command))
-        status = running_choose(&list, words) ? 1 : tool_error("hpcrun", "no process of yours is being measured here");
-    else if (is_filled(options->copy))
+    int status = running_choose(&list, words, true);
+    bool runs = list.n > 0;
+    if (status == 0 && !runs && !has_directory(options->command))
+        status = tool_error("hpcrun", "no process of yours is being measured here");
+    else if (status == 0 && is_filled(options->copy))
         status = tool_error("hpcrun", "%s: there are files in it; a copy takes a new directory, or an empty one",
                             options->copy);
-    else if (names_directory_make(options->copy, false, &to, &err) != 0)
+    else if (status == 0 && names_directory_make(options->copy, false, &to, &err) != 0)
         status = tool_error("hpcrun", "%s", err.text);
     size_t n = status == 0 ? copy_rest(options->command, &list, to) : 0; /* first: names that are claimed avoid these */
     if (status == 0 && !runs && n == 0)

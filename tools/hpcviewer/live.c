@@ -99,13 +99,21 @@ static void put_clock(double seconds, struct buf *out)
         buf_printf(out, "%lu:%02lu", s / 60, s % 60);
 }
 
-static void tell(void *context, struct buf *out)
+/* How old numbers are is told from here on. */
+#define OLD_S 5
+
+static void tell(void *context, bool in_full, struct buf *out)
 {
     const struct live_view *live = context;
     struct follow_state state;
     follow_state(live->follow, &state);
     buf_printf(out, "%s", state.is_over ? "has ended after " : state.is_held ? "held at " : "live ");
-    put_clock(state.elapsed_s - (state.is_held && !state.is_over ? state.age_s : 0), out);
+    put_clock(state.elapsed_s, out);
+    if (!state.is_over && state.age_s >= OLD_S) {
+        buf_printf(out, ", ");
+        put_clock(state.age_s, out);
+        buf_printf(out, " ago");
+    }
     if (state.n_processes > 1)
         buf_printf(out, ", %zu processes", state.n_processes);
     if (state.n_files)
@@ -116,7 +124,7 @@ static void tell(void *context, struct buf *out)
     if (*state.phase && !state.is_over)
         buf_printf(out, ", phase %s", state.phase);
     if (state.trouble)
-        buf_printf(out, ", %s", state.trouble);
+        buf_printf(out, in_full ? ", no newer numbers: %s" : ", no newer numbers (?)", state.trouble);
 }
 
 /* --- on the terminal --- */
@@ -219,7 +227,7 @@ bool live_view_answer(struct live_view *live, const char *question, struct buf *
     if (json_is_true(json_object_get(asked, "take")) && live->is_newer && !live->is_on_terminal)
         (void)renew(live);
     follow_state(live->follow, &state);
-    tell(live, &words);
+    tell(live, true, &words);
     json_t *said = json_string(words.data ? words.data : ""); /* NULL where a name in it is no UTF-8 */
     json_t *answer = json_pack("{s:i,s:b,s:b,s:o}", "number", (int)live->number, "over", state.is_over, "paused",
                                state.is_paused, "words", said ? said : json_string(""));

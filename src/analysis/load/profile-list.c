@@ -187,7 +187,8 @@ static void add_phrase(void *ctx, const char *place)
 static void undelivered_list(const char *directory, struct strtab *phrases)
 {
     struct listing listing = {directory, phrases};
-    char text[DETOUR_PATH_MAX];
+    char text[DETOUR_PATH_MAX + 160];
+    struct pending_trouble trouble;
     unsigned n_left = detour_count_left(directory);
     detour_each_pointer(directory, add_phrase, &listing);
     (void)snprintf(text, sizeof text,
@@ -196,6 +197,13 @@ static void undelivered_list(const char *directory, struct strtab *phrases)
                    n_left, n_left == 1 ? "" : "es", directory);
     if (n_left)
         (void)strtab_intern(phrases, text);
+    if (pending_find_trouble(directory, &trouble) && trouble.is_dead) {
+        (void)snprintf(text, sizeof text,
+                       "what process %ld records, which runs on without its companion process ('hpcrun --collect "
+                       "%.4000s' recovers it once it has ended)",
+                       (long)trouble.program, directory);
+        (void)strtab_intern(phrases, text);
+    }
 }
 
 struct unmeasured {
@@ -309,6 +317,7 @@ static void undelivered_hint(const char *directory, char *text, size_t n_text)
     char path[DETOUR_PATH_MAX];
     struct found found = {""};
     struct unmeasured unmeasured = {0};
+    struct pending_trouble trouble;
     const char *local = getenv("HPCRUN_LOCAL");
     text[0] = '\0';
     if (detour_count_left(directory)) {
@@ -316,6 +325,14 @@ static void undelivered_hint(const char *directory, char *text, size_t n_text)
                        "; the companion process had died, but 'hpcrun --collect %s' recovers what its "
                        "processes left",
                        directory);
+        return;
+    }
+    if (pending_find_trouble(directory, &trouble) && trouble.is_dead) {
+        (void)snprintf(
+            text, n_text,
+            "; its companion process has ended, and the program (process %ld) runs on: it leaves its records "
+            "there when it ends, and then 'hpcrun --collect %s' makes files of them",
+            (long)trouble.program, directory);
         return;
     }
     if (!absolute(directory, path))

@@ -50,7 +50,7 @@ void put_title(struct screen *screen, struct line *line)
     line_put(line, TONE_DIM, metric);
     if (screen->host->live) {
         struct buf told = {0};
-        screen->host->live->tell(screen->host->context, &told);
+        screen->host->live->tell(screen->host->context, screen->choice->is_plain, &told);
         line_put(line, TONE_DIM, "  ");
         line_put(line, TONE_STRONG, told.data ? told.data : "");
         buf_fini(&told);
@@ -140,15 +140,30 @@ static void show_lines(struct screen *screen, const char *title, const char *tex
     screen->is_in_detail = true;
 }
 
+/* What the title has no room for. */
+static void put_trouble(struct screen *screen, struct buf *out)
+{
+    const struct term_live *live = screen->host->live;
+    struct buf brief = {0}, full = {0};
+    live->tell(screen->host->context, false, &brief);
+    live->tell(screen->host->context, true, &full);
+    if (brief.data && full.data && strcmp(brief.data, full.data) != 0)
+        buf_printf(out, "%s\n\n", full.data);
+    buf_fini(&brief);
+    buf_fini(&full);
+}
+
 static void show_help(struct screen *screen)
 {
     const struct view *view = view_now(screen);
     struct buf text = {0};
     if (view->keys)
         buf_printf(&text, "%s\n", view->keys);
-    if (screen->host->live)
+    if (screen->host->live) {
+        put_trouble(screen, &text);
         buf_printf(&text, "p  the screen stays as it is, and goes on\nP  no samples are taken, and they are again\n"
                           "K  a phase begins: its name is typed\nW  the measurement is written as it is now\n");
+    }
     buf_printf(&text, "%s", help);
     show_lines(screen, "Keys (Tab: back to the list)", text.data ? text.data : "");
     buf_fini(&text);

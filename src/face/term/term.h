@@ -33,8 +33,8 @@ struct term_live {
      * cannot be had, and the one before stays. */
     bool (*is_newer)(void *context);
     struct session *(*renew)(void *context);
-    /* Appends how far the program is, in a few words. */
-    void (*tell)(void *context, struct buf *out);
+    /* Appends how far the program is, in a few words, or in full. */
+    void (*tell)(void *context, bool in_full, struct buf *out);
     /* Renews it no more, or again. */
     void (*hold)(void *context);
     /* Whether its owner has paused the sampling; asks for something as hpcrun --control does, and appends what came of
