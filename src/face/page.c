@@ -32,7 +32,7 @@
 
 /* The parts that are the same in every page: made from the files at build time. Hashes: SHA-256 in base64. */
 extern const char page_html[], page_css[], page_js[], page_code[], page_css_hash[], page_js_hash[], page_code_hash[],
-    page_time_css[], page_time_code[], page_both_css_hash[], page_both_hash[];
+    page_time_code[], page_both_hash[];
 
 struct record {
     struct session *session;
@@ -668,12 +668,11 @@ static void put_page(struct buf *out, const struct buf *first, const struct buf 
                       time_begin[] = "\n<script type=\"text/plain\" id=\"time-code\">";
     const struct {
         const char *word, *text;
-    } parts[] = {{"@css-hash@", has_time ? page_both_css_hash : page_css_hash},
+    } parts[] = {{"@css-hash@", page_css_hash},
                  {"@js-hash@", page_js_hash},
                  {"@code-hash@", has_time ? page_both_hash : page_code_hash},
                  {"@connect@", data ? "" : served},
                  {"@css@", page_css},
-                 {"@time-css@", has_time ? page_time_css : ""},
                  {"@js@", page_js},
                  {"@code@", page_code},
                  {"@time@", has_time ? time_begin : ""},

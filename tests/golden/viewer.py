@@ -133,6 +133,12 @@ def check_merging(name, page, address):
         for (const row of [...document.querySelectorAll('.list .grid-row')].slice(0, 20)) row.click(); return before; })()""")
     page.settle()
     expect(page.value("history.length") - steps <= 1, f"{name}: clicks of one moment are {page.value('history.length') - steps} steps for Back")
+    page.value("""(async () => { const border = document.querySelector(".border");  // browsers do not take so many addresses
+        for (let i = 0; i < 250; i++) {
+            border.dispatchEvent(new KeyboardEvent("keydown", {key: i % 2 ? "ArrowUp" : "ArrowDown", bubbles: true, cancelable: true}));
+            await new Promise((done) => requestAnimationFrame(done));
+        } border.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowDown", bubbles: true, cancelable: true})); return 0; })()""")
+    expect(page.wait("location.hash.includes('split:55')", 10) and not page.browser.troubles, f"{name}: of 251 changes the address has {page.states()[0]}; {page.browser.troubles[:2]}")
 
 
 def check_can_show(name, page, address, database):

@@ -40,7 +40,7 @@ class Browser:
         os.close(to_browser)
         os.close(from_browser)
         self.rest, self.number, self.session = b"", 0, None
-        self.loads, self.troubles, self.events = [], [], []
+        self.loads, self.troubles, self.events, self.kept = [], [], [], {}
         targets = self.call("Target.getTargets")["targetInfos"]
         page = next(target["targetId"] for target in targets if target["type"] == "page")
         self.session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
@@ -78,6 +78,8 @@ class Browser:
             self.troubles.append(str([each.get("value") for each in about["args"]]))
         elif message.get("method") == "Log.entryAdded":
             self.troubles.append(about["entry"]["text"])
+        elif message.get("method") in self.kept:
+            self.kept[message["method"]].append(about)
         if "method" in message:
             self.events.append(message["method"])
 
@@ -96,6 +98,12 @@ class Browser:
                 if "error" in answer:
                     raise Failure(f"{method}: {answer['error']}")
                 return answer["result"]
+
+    def gather(self, method, event, key):
+        """What a command says in events, one behind the other."""
+        self.kept[event] = []
+        self.call(method)
+        return "".join(about[key] for about in self.kept.pop(event))
 
     def open(self, address):
         """Opens a page; returns when it has been loaded and its scripts have run."""

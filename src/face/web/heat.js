@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A matrix of any number of rows as a picture: each cell a bar in a shade, with its number where there is room. The keyboard goes from cell to
 // cell; a table beside the canvas, which is not seen, has what is around.
-import {make, attributes, named, percent, short, onceAFrame} from "./parts.js";
+import {make, attributes, named, percent, short, tableHead, onceAFrame} from "./parts.js";
 import {brushFor, colourOf, fitted, shadeOf, inkOn} from "./canvas.js";
 
 /** @typedef {{value: number, share: number, ofRow: number}} Cell share of the whole and of its row, in percent */
@@ -208,7 +208,7 @@ export class Heat {
             }
             return attributes(line, {"aria-rowindex": first + i + 2});
         });
-        this.table.replaceChildren(make("caption", "", this.options.label), make("thead", "", head), make("tbody", "", ...rows));
+        this.table.replaceChildren(make("caption", "", this.options.label), tableHead(head), make("tbody", "", ...rows));
         attributes(this.table, {"aria-rowcount": this.order.length + 1, "aria-colcount": matrix.columns.length + 1});
     }
 

@@ -3,16 +3,16 @@
 # join.sh DIR: prints the application in DIR as C: page_html[], page_css[], page_js[] and page_code[], with the SHA-256 of style
 # and scripts in base64, as a policy for browsers wants it. page_code is the script, compressed by gzip and in base 85: main.js with
 # the modules that it imports, each behind those that it imports itself, as the browser would run them; without the words import
-# and export, comments and indentation. page_js is what unpacks and starts it, unpack.js. Pages with a time line have page_time_code
-# and page_time_css as well: timeline.js with those of its modules that page_code lacks, which unpack.js puts behind it. Their
-# hashes, page_both_hash and page_both_css_hash, are of both together. join.sh --js DIR [ROOT] prints a script alone.
+# and export, comments and indentation. page_js is what unpacks and starts it, unpack.js. Of the style only what the first screen needs
+# is page_css: the rest, behind the second comment of style.css, is STYLE in the script. Pages with a time line have page_time_code
+# as well: timeline.js with those of its modules that page_code lacks, and its style, which unpack.js puts behind it. Their
+# hash, page_both_hash, is of both together. join.sh --js DIR [ROOT] prints a script alone.
 # join.sh --text FILE... prints files as C, each under its name: flames.css as flames_css[].
 # What stands in a file between tags is what is hashed: nothing comes before or behind it.
 set -eu
 
 # script DIR ROOT [WITHOUT]: the module ROOT and what it imports, without what the module WITHOUT imports
 script() {
-    [ "${3-}" ] || echo '"use strict";'
     awk -v dir="$1" -v root="$2" -v without="${3-}" '
     # Takes comments of a line that is no comment as a whole: casts, and words behind a statement.
     function bare(line,    at, end) {
@@ -75,10 +75,15 @@ start() {
     sed -e '/^ *\/\*\*/d' -e '/^ \*/d' -e '/^\/\//d' -e 's/^ *//' -e 's|/\*\* @type {[A-Za-z]*} \*/ ||' "$1"
 }
 
-# style FILE: a style sheet without comments of one line, needless blanks and ends of lines; no text in it has these
+# style: a style sheet without comments of one line, needless blanks and ends of lines; no text in it has these
 style() {
-    sed -e '/^ *\/\*.*\*\/$/d' -e 's/^ *//' -e 's/\([:;,]\) /\1/g' -e 's/ *{ */{/g' -e 's/;* }/}/g' "$1" | tr -d '\n'
+    sed -e '/^ *\/\*.*\*\/$/d' -e 's/^ *//' -e 's/\([:;,]\) /\1/g' -e 's/ *{ */{/g' -e 's/;* }/}/g' | tr -d '\n'
     echo
+}
+
+# style_in NAME, of a style sheet: as a text of a script
+style_in() {
+    printf 'const %s="%s";\n' "$1" "$(style | sed -e 's/[\\"]/\\&/g')"
 }
 
 # Bytes in base 85: see put_base85 in face/page.c.
@@ -162,15 +167,19 @@ if [ "$1" = --text ]; then
 fi
 joined=$(mktemp -d)
 trap 'rm -rf "$joined"' EXIT
-script "$1" main.js >"$joined/code"
-script "$1" timeline.js main.js >"$joined/time"
-style "$1/style.css" >"$joined/css"
-style "$1/timeline.css" >"$joined/time-css"
+{
+    echo '"use strict";'
+    sed -e '1,/^\/\* The application/d' "$1/style.css" | style_in STYLE
+    script "$1" main.js
+} >"$joined/code"
+{
+    style_in TIME_STYLE <"$1/timeline.css"
+    script "$1" timeline.js main.js
+} >"$joined/time"
+sed -e '/^\/\* The application/,$d' "$1/style.css" | style >"$joined/css"
 text page_html <"$1/index.html"
 text page_css <"$joined/css"
 hash page_css_hash <"$joined/css"
-text page_time_css <"$joined/time-css"
-cat "$joined/css" "$joined/time-css" | hash page_both_css_hash
 start "$1/unpack.js" | text page_js
 start "$1/unpack.js" | hash page_js_hash
 gzip -9 -n -c "$joined/code" | base85 | text page_code

@@ -4,7 +4,7 @@
 import {ask, isServed, openHome, setDatabase, commandOf} from "./ask.js";
 import {state, want, watch, tell, openState, textOf} from "./state.js";
 import {loadTables, tables, titleOf, kindOf} from "./things.js";
-import {make, attributes, button, byId, named, choice, say} from "./parts.js";
+import {make, attributes, addStyle, button, byId, named, choice, say} from "./parts.js";
 import {views} from "./views.js";
 import {List} from "./list.js";
 
@@ -273,6 +273,8 @@ function draw(mask) {
     list.draw(mask);
     drawViews(mask);
 }
+
+addStyle(STYLE);
 
 async function start() {
     await openHome();

@@ -7,6 +7,16 @@
  */
 export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
+/**
+ * Adds to the style.
+ * @param {string} text
+ */
+export function addStyle(text) {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(text);
+    document.adoptedStyleSheets.push(sheet);
+}
+
 /** Characters that cannot be seen, or that change the direction of what follows. */
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
@@ -173,6 +183,12 @@ export function definitions(pairs) {
 }
 
 /**
+ * The titles of a table. No thead: of each that is shown Chromium (156) keeps something for as long as the page is open.
+ * @param {HTMLTableRowElement} row
+ */
+export const tableHead = (row) => make("tbody", "head", row);
+
+/**
  * A small table whose rows are all in the page.
  * @param {string[]} titles
  * @param {(Child | HTMLTableCellElement)[][]} rows a td is taken as it is
@@ -183,7 +199,7 @@ export function smallTable(titles, rows, caption) {
     if (caption)
         table.append(make("caption", "", caption));
     if (titles.length)
-        table.append(make("thead", "", make("tr", "", ...titles.map((title) => attributes(make("th", "", title), {scope: "col"})))));
+        table.append(tableHead(make("tr", "", ...titles.map((title) => attributes(make("th", "", title), {scope: "col"})))));
     const body = make("tbody", "");
     for (const row of rows)
         body.append(make("tr", "", ...row.map((cell) => (cell instanceof HTMLTableCellElement ? cell : make("td", "", cell)))));

@@ -155,6 +155,17 @@ export function want(patch) {
  */
 const isSame = (a, b) => a === b || (Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((each, i) => each === b[i]));
 
+/** Browsers do not take more than 200 addresses in ten seconds, some half of it. */
+const ADDRESS_MS = 100;
+let writer = 0, writtenAt = -ADDRESS_MS, isStep = false;
+
+function writeAddress() {
+    history[isStep ? "pushState" : "replaceState"](null, "", "#" + textOf(state));
+    writer = 0;
+    isStep = false;
+    writtenAt = performance.now();
+}
+
 function apply() {
     const before = /** @type {any} */ (state), patch = /** @type {any} */ (wanted);
     wanted = {};
@@ -166,13 +177,10 @@ function apply() {
     for (const key of mask)
         next[key] = Array.isArray(patch[key]) ? Object.freeze([...patch[key]]) : patch[key];
     state = Object.freeze(next);
-    const address = "#" + textOf(state);
     const onlyQuiet = [...mask].every((key) => QUIET.includes(key));
-    if (onlyQuiet && isQuiet)
-        history.replaceState(null, "", address);
-    else
-        history.pushState(null, "", address);
+    isStep ||= !(onlyQuiet && isQuiet);
     isQuiet = onlyQuiet;
+    writer ||= setTimeout(writeAddress, Math.max(0, ADDRESS_MS - performance.now() + writtenAt));
     tell(mask);
 }
 
@@ -181,7 +189,9 @@ function takeAddress() {
     const next = stateOf(location.hash), before = /** @type {any} */ (state);
     const mask = new Set(Object.keys(next).filter((key) => !isSame(before[key], /** @type {any} */ (next)[key])));
     state = next;
-    isQuiet = false;
+    isQuiet = isStep = false;
+    clearTimeout(writer);
+    writer = 0;
     if (location.hash && location.hash !== "#" + textOf(state))
         history.replaceState(null, "", "#" + textOf(state));
     if (mask.size)

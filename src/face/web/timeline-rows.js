@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The rows of the time line: their names, what they did as a picture on a canvas, and on a layer above it markers, pointer and choice. Beside the canvas a table of
 // what it shows, for those who do not see it.
-import {make, attributes, button, named, percent, size, onceAFrame} from "./parts.js";
+import {make, attributes, button, named, percent, size, tableHead, onceAFrame} from "./parts.js";
 import {brushFor, colourOf, fitted, inkOn} from "./canvas.js";
 import {blockHeight, blocksOf, inkFor, isOff, memoryOf, rowSizes, rowTop, spanText, timeWords, wantTime, LOST, PREEMPTED, SAMPLE, TWIN, WOKEN} from "./timeline-model.js";
 
@@ -379,7 +379,7 @@ export class TimeRows {
                 [picture.run[i], picture.wait[i], picture.unknown[i]].forEach((part, k) => (sums[k] += (part * picture.n[i]) / 255 / picture.width));
             return make("tr", "", attributes(make("th", "", named(streams.text("name", row))), {scope: "row"}), ...sums.map((sum) => make("td", "", percent(100 * sum))));
         });
-        this.table.replaceChildren(make("caption", "", `Rows in ${spanText(this.span.to - this.span.from)}`), make("thead", "", head), make("tbody", "", ...rows));
+        this.table.replaceChildren(make("caption", "", `Rows in ${spanText(this.span.to - this.span.from)}`), tableHead(head), make("tbody", "", ...rows));
     }
 
     // --- topology ------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 import {ask, answered, canAsk, forget, isServed} from "./ask.js";
 import {state, tell, want} from "./state.js";
 import {kindOf, nameOf, tables} from "./things.js";
-import {byId, make, attributes, button, named, choice, check, percent, say, smallTable, onceAFrame} from "./parts.js";
+import {byId, make, addStyle, attributes, button, named, choice, check, percent, say, smallTable, onceAFrame} from "./parts.js";
 import {brushFor, colourOf, fitted} from "./canvas.js";
 import {timeline} from "./view-timeline.js";
 import {axisTicks, blockHeight, clockText, isOff, pictureOf, rowSizes, rowsShown, rowTop, spanText, switchOff, timeWords, viewerCommand, wantTime, wantWindow, windowIn, windowNow} from "./timeline-model.js";
@@ -708,6 +708,7 @@ Object.assign(timeline, {
 });
 
 /** A page that is served has this script, too: it begins to look at a program that runs when main.js has begun. */
+addStyle(TIME_STYLE);
 document.addEventListener("begun", beginLive);
 
 /** For tests: the sizes by which blocks and rows are laid out. */
