@@ -211,9 +211,26 @@ static void test_demangle(void **state)
     free(name);
 }
 
+/* The linker's stub for a function of another module has its name; this program calls getpid through one. */
+static void test_stub(void **state)
+{
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    uint64_t found = 0;
+    for (uint64_t vaddr = 0x1000; vaddr < 0x100000 && !found; vaddr += 8)
+        if (symbols_lookup(*state, vaddr, frames) && frames[0].function &&
+            strcmp(frames[0].function, "getpid@plt") == 0)
+            found = vaddr;
+    assert_true(getpid() > 0);
+    assert_true(found);
+    assert_true(symbols_lookup(*state, found + 6, frames) == 1);
+    assert_string_equal(frames[0].function, "getpid@plt");
+    assert_int_equal(frames[0].low_vaddr, found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stub),
         cmocka_unit_test(test_function_and_line),
         cmocka_unit_test(test_inlined_function),
         cmocka_unit_test(test_data),

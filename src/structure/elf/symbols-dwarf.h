@@ -10,7 +10,8 @@
 #include "base/vec.h"
 #include "structure/elf/symbols.h"
 
-enum elf_symbol_kind { ELF_SYMBOL_CODE, ELF_SYMBOL_DATA, ELF_SYMBOL_TLS, ELF_SYMBOL_KINDS };
+/* STUB: the linker's, through which a function of another module is called. */
+enum elf_symbol_kind { ELF_SYMBOL_CODE, ELF_SYMBOL_DATA, ELF_SYMBOL_TLS, ELF_SYMBOL_STUB, ELF_SYMBOL_KINDS };
 
 struct elf_symbol {
     uint64_t vaddr, size_bytes;

@@ -3,6 +3,7 @@
 #include "structure/elf/symbols.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/input.h"
 #include "base/search.h"
 #include "fnbounds/modtab-make.h"
@@ -169,6 +171,104 @@ static void add_symbol(struct elf_symbols *list, const struct elf_symbol *symbol
         list->max_size_bytes = symbol->size_bytes;
 }
 
+/* --- the linker's stubs, named by the functions that they lead to --- */
+
+/* A slot of the global offset table, which the loader fills with the address of the function of that name. */
+struct import {
+    uint64_t slot;
+    const char *name; /* borrowed from the ELF file */
+};
+
+struct imports {
+    struct import *items; /* [n] by slot */
+    size_t n, capacity;
+};
+
+static int compare_imports(const void *a, const void *b)
+{
+    const struct import *x = a, *y = b;
+    return (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+static void take_imports(struct imports *imports, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+{
+    Elf_Scn *linked = elf_getscn(elf, header->sh_link);
+    Elf_Data *data = elf_getdata(section, NULL), *names = linked ? elf_getdata(linked, NULL) : NULL;
+    GElf_Shdr table;
+    GElf_Rela rela;
+    GElf_Sym symbol;
+    if (!data || !names || !gelf_getshdr(linked, &table))
+        return;
+    for (int i = 0; gelf_getrela(data, i, &rela); i++) {
+        bool is_of_function =
+            GELF_R_TYPE(rela.r_info) == R_X86_64_JUMP_SLOT || GELF_R_TYPE(rela.r_info) == R_X86_64_GLOB_DAT;
+        const char *name = is_of_function && gelf_getsym(names, (int)GELF_R_SYM(rela.r_info), &symbol)
+                               ? elf_strptr(elf, table.sh_link, symbol.st_name)
+                               : NULL;
+        if (name && *name && vec_reserve(&imports->items, &imports->capacity, imports->n + 1, sizeof *imports->items))
+            imports->items[imports->n++] = (struct import){rela.r_offset, name};
+    }
+}
+
+/* Adds the stub at vaddr: "expf@plt". */
+static void add_stub(struct symbols *symbols, uint64_t vaddr, uint64_t size_bytes, const char *function)
+{
+    struct buf name = {0};
+    char *readable = demangle_name(function);
+    buf_printf(&name, "%s@plt", readable ? readable : function);
+    int64_t id = name.failed ? -1 : strtab_intern(&symbols->strings, name.data);
+    if (id >= 0)
+        add_symbol(&symbols->elf[ELF_SYMBOL_STUB], &(struct elf_symbol){.vaddr = vaddr,
+                                                                        .size_bytes = size_bytes,
+                                                                        .end = vaddr + size_bytes,
+                                                                        .name = symbols->strings.strings[id]});
+    free(readable);
+    buf_fini(&name);
+}
+
+/* Finds the stubs in a section: each jumps through a slot, whose distance from the jump's end is in its bytes. */
+static void take_stubs(struct symbols *symbols, Elf_Scn *section, const GElf_Shdr *header,
+                       const struct imports *imports)
+{
+    enum { JUMP_BYTES = 6, STUB_BYTES = 16 };
+    Elf_Data *data = elf_getdata(section, NULL);
+    const uint8_t *bytes = data ? data->d_buf : NULL;
+    size_t stub_bytes = header->sh_entsize == STUB_BYTES / 2 ? STUB_BYTES / 2 : STUB_BYTES;
+    for (size_t i = 0; bytes && i + JUMP_BYTES <= data->d_size; i++) {
+        int32_t distance;
+        if (bytes[i] != 0xff || bytes[i + 1] != 0x25)
+            continue;
+        memcpy(&distance, bytes + i + 2, sizeof distance);
+        const struct import key = {.slot = header->sh_addr + i + JUMP_BYTES + (uint64_t)(int64_t)distance};
+        const struct import *found = bsearch(&key, imports->items, imports->n, sizeof key, compare_imports);
+        if (found)
+            add_stub(symbols, header->sh_addr + i - i % stub_bytes, stub_bytes, found->name);
+    }
+}
+
+static void symbols_stubs_load(struct symbols *symbols)
+{
+    GElf_Addr bias;
+    GElf_Ehdr file;
+    GElf_Shdr header;
+    size_t names;
+    struct imports imports = {0};
+    Elf *elf = dwfl_module_getelf(symbols->module, &bias);
+    if (!elf || !gelf_getehdr(elf, &file) || file.e_machine != EM_X86_64 || elf_getshdrstrndx(elf, &names) != 0)
+        return;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
+        if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA && header.sh_flags & SHF_ALLOC)
+            take_imports(&imports, elf, section, &header);
+    if (imports.n)
+        qsort(imports.items, imports.n, sizeof *imports.items, compare_imports);
+    for (Elf_Scn *section = NULL; imports.n && (section = elf_nextscn(elf, section));) {
+        const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (name && strncmp(name, ".plt", 4) == 0 && header.sh_type == SHT_PROGBITS)
+            take_stubs(symbols, section, &header, &imports);
+    }
+    free(imports.items);
+}
+
 static void symbols_elf_load(struct symbols *symbols)
 {
     int n = dwfl_module_getsymtab(symbols->module);
@@ -189,6 +289,7 @@ static void symbols_elf_load(struct symbols *symbols)
         if (item.size_bytes > 0 || kind == ELF_SYMBOL_CODE)
             add_symbol(&symbols->elf[kind], &item);
     }
+    symbols_stubs_load(symbols);
     for (int kind = 0; kind < ELF_SYMBOL_KINDS; kind++)
         if (symbols->elf[kind].n)
             qsort(symbols->elf[kind].items, symbols->elf[kind].n, sizeof(struct elf_symbol), compare_symbols);
@@ -398,6 +499,8 @@ static size_t lookup_symbol(struct symbols *symbols, uint64_t vaddr, struct symb
 {
     const struct elf_symbol *symbol = symbols_elf_find(symbols, ELF_SYMBOL_CODE, vaddr);
     uint64_t end;
+    if (!symbol)
+        symbol = symbols_elf_find(symbols, ELF_SYMBOL_STUB, vaddr);
     *frame = (struct symbols_frame){0};
     if (symbol) {
         frame->function = symbols_own_name(symbols, symbol->name);
