@@ -31,7 +31,8 @@
 #define WALK_FIRST_KIB 16384u
 #define WALK_MOST_KIB 65536u /* small pages of more take too long to make */
 #define APART_TURNS 48000
-#define SHARE 8 /* of the memory that is free: no more is taken, by all together */
+#define APART_ROUNDS 6 /* of each: what is looked for is a part of it, and smaller than disturbances */
+#define SHARE 8         /* of the memory that is free: no more is taken, by all together */
 #define TLB_PAGES_MAX 32768u
 #define TLB_SLOWER_PS 4000 /* by which a load is slower whose translation is not at hand */
 
@@ -67,14 +68,15 @@ __attribute__((noinline)) static uint64_t chase(const char *memory, uint64_t n_l
     return at;
 }
 
-/* The same order of lines side by side, but no load waits for another one. */
-__attribute__((noinline)) static uint64_t scatter(const char *memory, uint64_t n_lines, uint32_t n_turns, uint64_t at)
+/* Loads of any of so many lines (< 2^32), some of which come back, as in programs; none waits for another one. */
+__attribute__((noinline)) static uint64_t scatter(const char *memory, uint64_t n_lines, uint64_t n_turns, uint64_t at)
 {
-    const unsigned bits = bits_for(n_lines);
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < n_turns; i++)
-        sum += *(const volatile uint64_t *)(memory + line_at(n_lines, bits, at + i) * LINE_BYTES);
-    return at + n_turns + sum;
+    for (uint64_t i = 0; i < n_turns; i++) {
+        at = at * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        sum += *(const volatile uint64_t *)(memory + ((at >> 32) * n_lines >> 32) * LINE_BYTES);
+    }
+    return at + sum;
 }
 
 static uint32_t load_ps(const char *memory, uint64_t n_lines, uint32_t step_bytes, uint32_t skew_lines)
@@ -91,18 +93,21 @@ static uint32_t load_ps(const char *memory, uint64_t n_lines, uint32_t step_byte
     return each_ps < UINT32_MAX ? (uint32_t)each_ps : UINT32_MAX;
 }
 
-/* The same of loads that wait for nothing. */
-static uint32_t apart_ps(const char *memory, uint64_t n_lines)
+/* The same of loads that wait for nothing, from two memories in turns: what else goes on then slows down both. */
+static void apart_ps(char *const memory[2], uint64_t n_lines, uint32_t *const ps[2])
 {
-    uint64_t best_ns = UINT64_MAX, at = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    uint64_t best_ns[2] = {UINT64_MAX, UINT64_MAX}, at[2];
+    for (int i = 0; i < 2; i++)
+        at[i] = scatter(memory[i], n_lines, n_lines, 0); /* the caches hold what they can */
+    for (int round = 0; round < 2 * APART_ROUNDS; round++) {
+        int i = round % 2;
         uint64_t start_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
-        at = scatter(memory, n_lines, APART_TURNS, at);
+        at[i] = scatter(memory[i], n_lines, APART_TURNS, at[i]);
         uint64_t took_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
-        best_ns = took_ns < best_ns ? took_ns : best_ns;
+        best_ns[i] = took_ns < best_ns[i] ? took_ns : best_ns[i];
     }
-    uint64_t each_ps = best_ns * 1000 / APART_TURNS;
-    return each_ps < UINT32_MAX ? (uint32_t)each_ps : UINT32_MAX;
+    for (int i = 0; i < 2; i++)
+        *ps[i] = (uint32_t)(best_ns[i] * 1000 / APART_TURNS);
 }
 
 /* What the arithmetic of the order takes, and a load from the first level with it. */
@@ -223,8 +228,7 @@ static void measure_walks(struct cache_curve *curve, uint32_t most_kib)
         touched = (size_t)kib * 1024;
         walk.small_ps = less(load_ps(pages[0], n_lines, LINE_BYTES, 0), overhead);
         walk.huge_ps = less(load_ps(pages[1], n_lines, LINE_BYTES, 0), overhead);
-        walk.small_apart_ps = apart_ps(pages[0], n_lines);
-        walk.huge_apart_ps = apart_ps(pages[1], n_lines);
+        apart_ps(pages, n_lines, (uint32_t *const[2]){&walk.small_apart_ps, &walk.huge_apart_ps});
         curve->walks[n++] = walk;
     }
     curve->n_walks = n;

@@ -620,7 +620,7 @@ double first_touch_uncounted(const struct report *report)
 
 /* --- what small pages take of waiting for memory --- */
 
-#define WALK_MARGIN 1.25 /* of what was measured: machines differ from hour to hour */
+#define WALK_MARGIN 1.75 /* of what was measured: programs on two virtual machines saved up to so much more */
 #define WALK_LEAST 0.1   /* of a load: less is not told from disturbances */
 #define WALK_MOST 0.75   /* translations in four steps, one of which is the load's own */
 
