@@ -85,6 +85,19 @@ static uint32_t loop_at(const struct structure_function *function, uint64_t vadd
     return STRUCTURE_NONE;
 }
 
+/* Whether other loops lie in a loop. */
+static bool has_loops(const struct structure_function *function, uint32_t loop)
+{
+    for (uint32_t i = 1; i < function->n_scopes; i++) {
+        uint32_t around = function->scopes[i].kind == STRUCTURE_LOOP ? function->scopes[i].parent : STRUCTURE_NONE;
+        while (around != STRUCTURE_NONE && around != loop)
+            around = function->scopes[around].parent;
+        if (around != STRUCTURE_NONE)
+            return true;
+    }
+    return false;
+}
+
 static unsigned depth_of(const struct structure_function *function, uint32_t scope)
 {
     unsigned depth = 0;
@@ -166,6 +179,7 @@ static bool facts_of(struct advices *advices, const struct code_spot *spot, stru
         return false;
     uint32_t loop = around ? loop_at(function, vaddr) : STRUCTURE_NONE;
     facts->is_loop = loop != STRUCTURE_NONE;
+    facts->has_loops = facts->is_loop && has_loops(function, loop);
     if (!facts->is_loop && !statement->line) {
         take_function(advices, listing, function, facts);
         return facts->n_insns > 0;
@@ -274,6 +288,7 @@ struct code_advice advice_on_code(struct advices *advices, const struct report_r
     struct code_advice advice = {.share = (double)NAN};
     struct code_spot spot;
     struct code_facts facts = {0};
+    double called_part = 1;
     size_t n_spots;
     if (!code_spot_find(advices, row, &spot, &n_spots))
         return advice;
@@ -288,12 +303,14 @@ struct code_advice advice_on_code(struct advices *advices, const struct report_r
     advice.spot = spot;
     if (is_inside) {
         advice.share = advice.all = code_spots_share(advices, &spot, 1, NULL, is_inside);
+        called_part = code_called_part(advices, is_inside);
         put_spot(advices, &spot, row, is_inside, &advice.place);
     }
     advices->failed |= !is_inside || advice.place.failed;
     free(is_inside);
     buf_printf(evidence, "; %.1f %% of the time is spent at that place, with all that is called there", advice.share);
     bool is_known = with_words && tells(model, &spot) && facts_of(advices, &spot, &facts);
+    facts.called_part = called_part;
     if (with_words && (is_known || spot.kind == SPOT_LIBRARY))
         buf_printf(evidence, "; ");
     if (with_words && spot.kind == SPOT_LIBRARY)

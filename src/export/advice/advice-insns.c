@@ -16,6 +16,7 @@
 #define COSTLY_INSNS 40  /* a division, or a square root, among so many instructions costs as much as these */
 #define CALL_INSNS 200   /* the same of a call of the mathematical library */
 #define CHAIN_COUNTS 8   /* operations take as long as one that has to wait for the one before: 4 cycles, 2 at once */
+#define CALLED_PART 0.05 /* of a loop's time: calls that take less are seldom made */
 #define NUMBERS_PART 0.1 /* of the instructions that are floating-point arithmetic: with fewer it is not about that */
 
 /* --- one instruction --- */
@@ -141,7 +142,8 @@ static void take_arithmetic(struct code_facts *facts, const struct insn *insn, e
 static void take_call(struct code_facts *facts, const char *operands)
 {
     const char *name = strchr(operands, '<');
-    size_t n = name ? strcspn(name + 1, ">@") : 0;
+    const char *last = name ? strrchr(name, '>') : NULL, *stub = name ? strstr(name, "@plt>") : NULL;
+    size_t n = last ? (size_t)((stub ? stub : last) - name) - 1 : 0;
     facts->n_calls++;
     if (n == 0 || name[1] == '_') /* of a stub of another library's function only what lies before it has a name */
         return;
@@ -244,6 +246,12 @@ static bool calls_mathematics(const struct code_facts *facts)
     return false;
 }
 
+/* Whether its calls take a good part of its time: others are seldom made. */
+static bool calls_count(const struct code_facts *facts)
+{
+    return facts->n_calls && facts->called_part >= CALLED_PART;
+}
+
 void code_facts_put_evidence(const struct code_facts *facts, struct buf *out)
 {
     unsigned n_steps, n_chains = code_facts_chains(facts, &n_steps);
@@ -262,6 +270,8 @@ void code_facts_put_evidence(const struct code_facts *facts, struct buf *out)
     if (facts->n_calls) {
         buf_printf(out, "; %u call%s ", facts->n_calls, facts->n_calls == 1 ? "" : "s");
         put_callees(facts, out);
+        if (!calls_count(facts))
+            buf_printf(out, ", which take %.1f %% of its time", 100 * facts->called_part);
     }
 }
 
@@ -293,9 +303,14 @@ static double put_arithmetic(const struct code_facts *facts, struct buf *words)
         buf_printf(words, "each addition waits for the one before: use several sums, or compile with -O3 -ffast-math");
     } else if (has_chain) {
         buf_printf(words, "each turn waits for the result of the one before: work on several at once");
-    } else if (facts->n_scalar > facts->n_packed && (!facts->is_loop || facts->n_calls)) {
+    } else if (facts->n_scalar > facts->n_packed && (!facts->is_loop || calls_count(facts))) {
         buf_printf(words, "scalar arithmetic%s: have less of it, or call it in a loop where it can be inlined",
-                   facts->n_calls ? ", with calls" : "");
+                   calls_count(facts) ? ", with calls" : "");
+    } else if (facts->n_scalar > facts->n_packed && facts->n_calls && !facts->has_loops) {
+        buf_printf(words,
+                   "it is not vectorized, which its calls, seldom made, prevent: have them in a loop of their own, "
+                   "and compile with -O3 -march=native");
+        return part_by_width(VECTOR_SCALAR / 2, machine_bytes);
     } else if (facts->n_scalar > facts->n_packed) {
         buf_printf(words,
                    "it is not vectorized: compile with -O3 -march=native, and -ffast-math if its sums may change "
@@ -318,7 +333,7 @@ double code_facts_put(const struct code_facts *facts, struct buf *words, struct 
     } else if (facts->n_rounding) {
         buf_printf(words,
                    "it switches the rounding mode each time: have fewer such calls, or vectors (-O3 -ffast-math)");
-    } else if (calls_mathematics(facts) && facts->n_insns <= CALL_INSNS) {
+    } else if (calls_mathematics(facts) && calls_count(facts) && facts->n_insns <= CALL_INSNS) {
         buf_printf(words, "it calls ");
         put_callees(facts, words);
         buf_printf(words, " for each element: -O3 -ffast-math -march=native takes the library's vector functions");
@@ -328,7 +343,7 @@ double code_facts_put(const struct code_facts *facts, struct buf *words, struct 
         return put_arithmetic(facts, words);
     } else {
         buf_printf(words, "integers and branches%s: do less there (a better algorithm, fewer turns%s)",
-                   facts->n_packed_integers ? ", in vectors" : "", facts->n_calls ? ", inlined calls" : "");
+                   facts->n_packed_integers ? ", in vectors" : "", calls_count(facts) ? ", inlined calls" : "");
     }
     return 1;
 }

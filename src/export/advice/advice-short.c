@@ -130,6 +130,27 @@ static int compare_pieces(const void *a, const void *b)
     return x->advice < y->advice ? -1 : x->advice > y->advice;
 }
 
+/* Whether it says why nothing can be said. */
+static bool is_without_answer(const struct advice *advice)
+{
+    return strcmp(advice->rule, "unknown") == 0 || (strcmp(advice->rule, "special") == 0 && isnan(advice->gain));
+}
+
+/* Moves pieces that have no answer behind the last one that has one, and gains as much as their share may. */
+static void sort_answers_first(struct piece *pieces, size_t n)
+{
+    for (size_t i = n; i-- > 0;) {
+        struct piece piece = pieces[i];
+        size_t last = i;
+        double share = piece.advice->share;
+        for (size_t k = i + 1; k < n && is_without_answer(piece.advice); k++)
+            if (!is_without_answer(pieces[k].advice) && pieces[k].gain >= share)
+                last = k;
+        memmove(&pieces[i], &pieces[i + 1], (last - i) * sizeof *pieces);
+        pieces[last] = piece;
+    }
+}
+
 /* Whether nearly all that a piece is about is called from another's place: that loop is what can be changed. */
 static bool is_within(struct advices *advices, const struct advice *piece, const struct advice *around,
                       uint8_t *is_inside)
@@ -183,6 +204,7 @@ static size_t choose(struct advices *advices, bool *is_chosen, struct piece *pie
             (void)take(pieces, &n, &items[i]);
     if (n)
         qsort(pieces, n, sizeof *pieces, compare_pieces);
+    sort_answers_first(pieces, n);
     return n;
 }
 

@@ -58,6 +58,7 @@ struct code_spot code_spot_of(const struct model *model, uint32_t scope)
         return spot;
     }
     spot.kind = loop ? SPOT_LOOP : statement->line ? SPOT_LINE : SPOT_FUNCTION;
+    spot.function = loop ? code_line_of(model, loop).function : spot.function;
     spot.vaddr = around->vaddr;
     spot.file = loop ? around->file : statement->file;
     spot.line = loop ? around->line : statement->line;
@@ -65,7 +66,8 @@ struct code_spot code_spot_of(const struct model *model, uint32_t scope)
     return spot;
 }
 
-/* Loops of the same lines are one, as of a function that is inlined in several places: a change is one of all. */
+/* Loops of the same lines of a function are one, as where it is inlined in several places: a change is one of all.
+ * Those of several functions are not, as where a macro makes them. */
 static bool is_by_lines(const struct code_spot *spot)
 {
     return spot->kind == SPOT_LINE || (spot->kind == SPOT_LOOP && spot->line);
@@ -81,7 +83,7 @@ static int compare_spots(const void *a, const void *b)
         const uint64_t key[] = {x->kind,
                                 x->module,
                                 is_lines && x->kind == SPOT_LOOP ? 0 : x->vaddr,
-                                x->kind == SPOT_LIBRARY ? x->function : 0,
+                                x->kind == SPOT_LIBRARY || (is_lines && x->kind == SPOT_LOOP) ? x->function : 0,
                                 is_lines ? x->file : 0,
                                 is_lines ? x->line : 0,
                                 is_lines ? x->end_line : 0};
@@ -249,7 +251,7 @@ static bool begins_at(const struct model *model, const struct code_spot *spot, u
                (spot->vaddr ? at->vaddr == spot->vaddr : entered(model, scope) == spot->function);
     if (spot->kind == SPOT_LOOP && is_by_lines(spot))
         return at->kind == SCOPE_LOOP && at->file == spot->file && at->line == spot->line &&
-               at->end_line == spot->end_line;
+               at->end_line == spot->end_line && code_line_of(model, scope).function == spot->function;
     if (spot->kind == SPOT_LOOP || spot->kind == SPOT_CALL)
         return at->kind == (spot->kind == SPOT_LOOP ? SCOPE_LOOP : SCOPE_CALL) && at->vaddr == spot->vaddr;
     bool is_statement = at->kind == SCOPE_LINE || at->kind == SCOPE_CALL || at->kind == SCOPE_INSTRUCTION;
@@ -390,4 +392,29 @@ double code_spot_part(struct advices *advices, const struct code_spot *spot, con
         }
     free(inside.procedures);
     return all > 0 ? part / all : 0;
+}
+
+/* Whether a scope in the place lies in a function that is called from there. */
+static bool is_called(const struct model *model, const uint8_t *is_inside, uint32_t scope)
+{
+    for (; scope && is_inside[scope]; scope = model->scopes[scope].parent)
+        if (model->scopes[scope].kind == SCOPE_PROC && is_inside[model->scopes[scope].parent])
+            return true;
+    return false;
+}
+
+double code_called_part(const struct advices *advices, const uint8_t *is_inside)
+{
+    const struct report *report = advices->report;
+    double all = 0, called = 0;
+    for (size_t v = 0; v < report->n_variables; v++)
+        for (size_t k = 0; k < report->variables[v].n_scopes; k++) {
+            uint32_t first = report->variables[v].scopes[k], end = model_subtree_end(report->model, first);
+            for (uint32_t i = first + 1; i < end; i++) {
+                double value = is_inside[i] ? report->model->own[i * report->model->n_metrics + report->metric] : 0;
+                all += value;
+                called += value > 0 && is_called(report->model, is_inside, i) ? value : 0;
+            }
+        }
+    return all > 0 ? called / all : 1;
 }

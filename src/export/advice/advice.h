@@ -173,12 +173,14 @@ struct code_facts {
     unsigned n_rounding; /* reads and writes of the control register of floating-point arithmetic */
     unsigned n_stores;   /* to memory other than the frame */
     unsigned n_calls;
+    double called_part;             /* of the place's time, in what is called there; 1 where that is not known */
     char callees[CODE_CALLEES][48]; /* names of functions that are called, "" where there are no more */
     struct {
         unsigned n_sums, n_products; /* that add to the register, or multiply or divide it */
         bool is_set, is_packed;      /* something else sets it: no chain from turn to turn */
     } registers[CODE_REGISTERS];
     bool is_loop;           /* else a line of a function, or all of it */
+    bool has_loops;         /* of a loop: there are others in it */
     unsigned machine_bytes; /* of the widest vectors of the machine that was measured; 0: not known */
 };
 
@@ -225,6 +227,10 @@ double code_spots_share(struct advices *advices, const struct code_spot *spots, 
  */
 double code_spot_part(struct advices *advices, const struct code_spot *spot, const struct code_spot *around,
                       uint8_t *is_inside);
+
+/* advice-spots.c: the part of what a place takes (is_inside, as filled in for it) that is spent in functions called
+ * from there. */
+double code_called_part(const struct advices *advices, const uint8_t *is_inside);
 
 /* What is known of the code that a row's samples are in. */
 struct code_advice {
