@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,9 @@
 #include "fmt/json.h"
 
 #define ABSENT UINT32_MAX      /* of 32 bits */
+#define PLACE (UINT32_MAX - 1) /* of identities: "line:FILE:LINE", of the columns "file" and "line" */
 #define EXACT_MOST (1LL << 53) /* the largest of whole numbers that doubles hold */
+#define KNOWN 1024             /* texts whose numbers are known by where they lie: most cells have one of few */
 #define SCALES 12              /* parts of the least number that are tried as the scale of a column */
 
 struct pack {
@@ -25,6 +28,10 @@ struct pack {
     unsigned char *plane;    /* [n] */
     unsigned char *is_there; /* [n] the objects that the column is in */
     bool failed;
+    struct {
+        const char *text;
+        uint64_t number;
+    } known[KNOWN];
 };
 
 static enum cell_kind kind_of(const struct column *column)
@@ -160,7 +167,7 @@ static void pack_reals(struct pack *pack, size_t column)
 static void take_text(struct pack *pack, size_t i, const char *text)
 {
     int64_t number = text ? strtab_intern(&pack->texts, text) : ABSENT;
-    pack->failed |= number < 0 || (text && number >= ABSENT);
+    pack->failed |= number < 0 || (text && number >= PLACE);
     pack->values[i] = (uint64_t)number;
 }
 
@@ -221,14 +228,58 @@ static void put_clean(const char *text, struct buf *out)
     }
 }
 
+/* Sets value i to a text's number, by way of `clean`. */
+static void take_clean(struct pack *pack, size_t i, const char *text, struct buf *clean)
+{
+    size_t place = (uintptr_t)text / 8 % KNOWN;
+    if (pack->known[place].text != text) {
+        put_clean(text, clean);
+        take_text(pack, i, clean->data);
+        pack->known[place].text = text;
+        pack->known[place].number = pack->values[i];
+    }
+    pack->values[i] = pack->known[place].number;
+}
+
+/* The column of a key, SIZE_MAX: there is none of this kind. */
+static size_t column_of(const struct table *table, const char *key, enum cell_kind kind)
+{
+    size_t i = 0;
+    while (i < table->n_columns && (strcmp(table->columns[i].key, key) != 0 || kind_of(&table->columns[i]) != kind))
+        i++;
+    return i < table->n_columns ? i : SIZE_MAX;
+}
+
+/* Whether a text is "line:FILE:LINE". */
+static bool is_place(const char *text, const struct table_cell *file, const struct table_cell *line)
+{
+    static const char kind[] = "line:";
+    if (!file->is_known || !line->is_known || strncmp(text, kind, sizeof kind - 1) != 0)
+        return false;
+    size_t n = strlen(file->text);
+    char number[24];
+    snprintf(number, sizeof number, ":%" PRId64, line->count);
+    text += sizeof kind - 1;
+    return strncmp(text, file->text, n) == 0 && strcmp(text + n, number) == 0;
+}
+
 static void pack_texts(struct pack *pack, size_t column)
 {
     struct buf text = {0};
+    bool is_item = strcmp(pack->table->columns[column].key, "item") == 0;
+    size_t file = is_item ? column_of(pack->table, "file", CELL_TEXT) : SIZE_MAX;
+    size_t line = is_item ? column_of(pack->table, "line", CELL_COUNT) : SIZE_MAX;
     for (size_t i = 0; i < pack->n; i++) {
         const struct table_cell *cell = cell_at(pack, column, i);
+        if (cell->is_known && file != SIZE_MAX && line != SIZE_MAX &&
+            is_place(cell->text, cell_at(pack, file, i), cell_at(pack, line, i))) {
+            pack->values[i] = PLACE;
+            continue;
+        }
         if (cell->is_known)
-            put_clean(cell->text, &text);
-        take_text(pack, i, cell->is_known ? text.data : NULL);
+            take_clean(pack, i, cell->text, &text);
+        else
+            take_text(pack, i, NULL);
     }
     pack->failed |= text.failed;
     buf_fini(&text);

@@ -175,7 +175,8 @@ void table_print_cell(const struct table_cell *cell, const struct column *column
  * header's "columns" say how each is packed, in "type": f64     8 bytes a row, in planes: all lowest bytes first;
  * absent is a NaN u32     4 bytes a row, in planes; absent is 2^32 - 1. "delta": each is the difference to the one
  * before, the first to 0, with the sign in the lowest bit (zigzag), modulo 2^32 scaled  as u32, times "scale" u8 0, 1,
- * absent 255 text    as u32: the number of a text; bytes that are not UTF-8 have become U+FFFD json    as text; the
+ * absent 255 text    as u32: the number of a text; bytes that are not UTF-8 have become U+FFFD; in the column "item"
+ * 2^32 - 2 is "line:FILE:LINE" of the row's columns "file" and "line" json    as text; the
  * text is the cell as JSON: lists, tables, whole numbers beyond 2^53 same    no data; "value" is that of each row
  * Members of objects are columns of their own, whose keys are "object.member". What JSON leaves out is not there. */
 void table_print_packed(const struct table *table, const struct buf *about, struct buf *out);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""many-contexts.py N DIRECTORY [chain]: writes a database of about N contexts, half of them of code and half of data, the same
-one for the same N: calls and lines, and a variable for each hundred contexts, each with its access paths. A chain is one call
-path, and one variable at its end."""
+"""many-contexts.py N DIRECTORY [chain | team]: writes a database of about N contexts, half of them of code and half of data, the same
+one for the same N: calls and lines, and a variable for each two hundred contexts, each with its access paths. A chain is one call
+path, and one variable at its end. A team has 1000 variables at most, the first used most, and 64 threads that use all alike."""
 import pathlib
 import random
 import sys
@@ -17,8 +17,9 @@ METRIC = {"name": "EADDR (usec)", "description": "time by data address", "per_sa
 
 
 class Database:
-    def __init__(self, n, is_chain):
-        self.rng, self.n, self.is_chain = random.Random(n), n, is_chain
+    def __init__(self, n, kind):
+        self.rng, self.n, self.is_chain = random.Random(n), n, kind == "chain"
+        self.n_variables, self.n_threads = {"chain": (1, 1), "team": (min(n // 100, 1000), 64)}.get(kind, (n // 200, 1))
         self.strings = ["", "<unknown file>", "<program root>", "<datacentric>", "<static variable>", "/opt/app/app"]
         self.functions = [self.string(f"kernel_{i}<double, {i % 7}>") for i in range(max(20, n // 200))]
         self.files = [self.string(f"/opt/app/src/part{i}.c") for i in range(40)]
@@ -56,10 +57,10 @@ class Database:
         self.below(program, self.n // 2)
         data = self.scope(0, PROC, DATA, 3)
         static = self.scope(data, PROC, STATIC, 4)
-        for i in range(1 if self.is_chain else self.n // 200):
+        for i in range(self.n_variables):
             variable = self.scope(static, PROC, VARIABLE, self.string(f"table_{i}"))
             self.variables.append((self.scopes[variable - 1][4], variable))
-            self.below(variable, self.n // 2 if self.is_chain else 100)
+            self.below(variable, self.n // 2 // self.n_variables)
 
     def write(self, directory):
         taken = int(sum(value for _, _, value in self.values) / 2000)
@@ -72,16 +73,23 @@ class Database:
                      for name, scope in self.variables]
         data = {"format": "locus-database", "version": 1, "program": "/opt/app/app", "command": None, "plan": None, "skid": None,
                 "topology": None, "n_numa_nodes": 1, "cpu_time_ns": 0, "user_ns": 0, "system_ns": 0, "start_ns": 0, "end_ns": 0,
-                "min_bytes": 0, "sample_bytes": 0, "mark_ns": 0, "n_killed": 0, "has_samples": 0, "n_threads": 1, "n_frames": 0,
+                "min_bytes": 0, "sample_bytes": 0, "mark_ns": 0, "n_killed": 0, "has_samples": int(self.n_threads > 1), "n_threads": self.n_threads, "n_frames": 0,
                 "unwind_stops": [0] * 16, "notes": [], "runs": [], "strings": self.strings, "metrics": [METRIC],
-                "processes": [{"exe": "app", "host_id": "0", "rank": 0, "pid": 1, "generation": 0, "n_threads": 1, "directory": 0,
+                "processes": [{"exe": "app", "host_id": "0", "rank": 0, "pid": 1, "generation": 0, "n_threads": self.n_threads, "directory": 0,
                                "birth": 0}],
-                "threads": [[0, 0]], "events": [event], "variables": variables, "scopes": self.scopes, "values": self.values}
+                "threads": [[0, i] for i in range(self.n_threads)], "events": [event], "variables": variables, "scopes": self.scopes, "values": self.values}
+        if self.n_threads > 1:
+            means = [400 / (i + 1) for i in range(self.n_variables)]
+            counts = [[i, thread, 0, thread, max(0, round(self.rng.gauss(mean, mean ** 0.5)))] for i, mean in enumerate(means) for thread in range(self.n_threads)]
+            data["cpu_counts"] = [count for count in counts if count[4]]
+            for i, _, _, _, samples in counts:
+                variables[i]["samples"][0] += samples
+                variables[i]["places"][0] += samples
         measurement.write_database(directory, data)
 
 
 def main():
-    database = Database(int(sys.argv[1]), sys.argv[3:] == ["chain"])
+    database = Database(int(sys.argv[1]), "".join(sys.argv[3:]))
     database.make()
     database.write(pathlib.Path(sys.argv[2]))
 

@@ -37,7 +37,7 @@ def troubles(page):
 def rest(page, fragment):
     """The same for each measurement: the size of the window, what is chosen, and each view shown once, the graph in both its forms."""
     page.browser.size(*SIZES[0])
-    page.value("document.querySelectorAll('dialog[open]').forEach((each) => each.close()); document.activeElement.blur(); delete document.documentElement.dataset.theme; 0")
+    page.value("document.querySelectorAll('dialog[open]').forEach((each) => each.close()); document.querySelectorAll('details[open]').forEach((each) => { each.open = false; }); document.activeElement.blur(); delete document.documentElement.dataset.theme; 0")
     for tab in ("", "tab-tree", *page.value("[...document.querySelectorAll('[role=tab]')].map((each) => each.id)")):
         page.value(f"document.getElementById('{tab}')?.click()")
         page.settle()

@@ -38,6 +38,7 @@ FIRST_TAGS = {"h1", "div", "p", "span", "ol", "li", "bdi", "strong", "svg", "rec
 CONTEXTS = os.environ.get("LOCUS_PAGE_CONTEXTS", "4000")
 METRICS = [("EADDR (usec)", m.INT, 1000)]
 VARS = '{"fields":true,"report":"vars"}'
+LINES = '{"report":"lines"}'
 # What every page records, be it as an error.
 RECORDED = ['{"report":"%s"}' % report for report in ("session", "advice", "functions", "lines", "types", "cpus", "numa", "first-touch", "patterns", "sharing",
                                                       "leaks", "alignment", "trust")]
@@ -171,6 +172,10 @@ def check_answers(name, page, database):
         if form == "error" and b"hpcviewer shows it" in content:
             continue
         expect(content == wanted and (result.returncode != 0) == (form == "error"), f"{name}: {request} is recorded as {content[:300]}, not {wanted[:300]}")
+    if page.answers[LINES][0] != "error":
+        known = {row["item"] for row in json.loads(run("hpcquery", "items", "--json", "line", database))["items"]}
+        items = {item for item in packed.Answer(page.answers[LINES][1]).columns["item"] if item}
+        expect(items <= known, f"{name}: of no line are {sorted(items - known)[:3]}")
     expect(page.answers[VARS][0] != "error" or name == "none", f"{name}: no variables")
 
 

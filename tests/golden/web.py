@@ -20,7 +20,7 @@ import urllib.parse
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 WEB = SOURCE / "src" / "face" / "web"
-ABSENT = 0xffffffff
+ABSENT, PLACE = 0xffffffff, 0xfffffffe
 TYPES_OF_TSC = ["--checkJs", "--noEmit", "--allowJs", "--strict", "--noUnusedLocals", "--target", "es2022", "--lib", "es2022,dom,dom.iterable"]
 PLAIN = "-._~:/@!$'()*,;?"  # what stands for itself in a state, beside letters and digits
 failures = []
@@ -86,6 +86,9 @@ def pack(columns, n):
         words = values
         if kind in ("text", "json"):
             words = [number_of(None if value is None else json.dumps(value) if kind == "json" else value) for value in values]
+            if about["key"] == "item":  # as pack_texts does: a place has no text of its own
+                places = [f"line:{file}:{line}" for file, line in zip(*(dict((each["key"], of) for each, of in columns)[key] for key in ("file", "line")))]
+                words = [PLACE if value == places[i] and i % 3 else words[i] for i, value in enumerate(values)]
         elif kind == "scaled":
             words = [ABSENT if value is None else round(value / about["scale"]) for value in values]
         elif kind == "u32":
@@ -112,10 +115,13 @@ def make_answer(rng, n):
     counts = [None if rng.random() < .2 else rng.randrange(1 << 31) for _ in range(n)]
     rising = sorted(rng.randrange(1 << 32 - 2) for _ in range(n))
     words = [None if rng.random() < .1 else rng.choice(["", "a", "\u00e4\u20ac\U0001f600", "<b>", "x" * 300]) for _ in range(n)]
+    files, lines = [rng.choice(["/a.c", "/b/\u00e4.c"]) for _ in range(n)], [rng.randrange(1, 5) for _ in range(n)]
+    items = [rng.choice([None, "function:f", "line:/a.c:1", f"line:{file}:{line}", f"line:{file}:{line}"]) for file, line in zip(files, lines)]
     nested = [None if rng.random() < .1 else [{"variable": "a", "value": i}] for i in range(n)]
     return [({"key": "f", "kind": "number", "type": "f64"}, numbers), ({"key": "u", "kind": "count", "type": "u32"}, counts),
             ({"key": "d", "kind": "count", "type": "u32", "delta": True}, rising), ({"key": "t", "kind": "text", "type": "text"}, words),
-            ({"key": "td", "kind": "text", "type": "text", "delta": True}, words), ({"key": "j", "kind": "table", "type": "json"}, nested),
+            ({"key": "td", "kind": "text", "type": "text", "delta": True}, words), ({"key": "file", "kind": "text", "type": "text"}, files), ({"key": "line", "kind": "count", "type": "u32"}, lines),
+            ({"key": "item", "kind": "text", "type": "text"}, items), ({"key": "j", "kind": "table", "type": "json"}, nested),
             ({"key": "b", "kind": "flag", "type": "u8"}, [rng.choice([0, 1, None]) for _ in range(n)]),
             ({"key": "s", "kind": "number", "type": "scaled", "scale": 1000.5}, [None if rng.random() < .2 else 1000.5 * rng.randrange(1000) for _ in range(n)]),
             ({"key": "same", "kind": "number", "type": "same", "value": 2.5}, [2.5] * n), ({"key": "word", "kind": "text", "type": "same", "value": "w"}, ["w"] * n),
@@ -135,6 +141,9 @@ for (const [key, column] of answer.columns)
             return column.text(i);
         return Number.isNaN(column.number(i)) ? null : column.number(i);
     });
+const item = answer.columns.get("item"), ids = item.words();
+out.items = Array.from(ids, (id) => (id === 0xffffffff ? null : answer.texts[id]));
+out.isOneId = new Set(ids).size === new Set(out.items).size;
 console.log(JSON.stringify(out));
 """
 
@@ -189,6 +198,7 @@ def check_decoding(scratch, rng):
         for about, values in columns:
             have = made["columns"][about["key"]]
             expect(have == values, f"{n} rows of {about}: {have[:4]}, not {values[:4]}")
+        expect(made["items"] == made["columns"]["item"] and made["isOneId"], f"{n} rows: the numbers of items are those of {made['items'][:6]}")
 
 
 def check_sorting(scratch, rng):

@@ -5,7 +5,7 @@ import math
 import struct
 
 WIDTHS = {"f64": 8, "u8": 1}  # others have four bytes a row
-ABSENT = 2**32 - 1
+ABSENT, PLACE = 2**32 - 1, 2**32 - 2
 PACKED_ONLY = ("item", "of_cpu_time")  # what only viewers are told
 
 
@@ -49,6 +49,9 @@ class Answer:
             width = 0 if column["type"] == "same" else WIDTHS.get(column["type"], 4)
             self.columns[column["key"]] = self.values(column, data[at:at + width * self.n], width, texts)
             at += -(-width * self.n // 8) * 8
+        for i, item in enumerate(self.columns.get("item", ())):
+            if item == PLACE:
+                self.columns["item"][i] = f"line:{self.columns['file'][i]}:{self.columns['line'][i]}"
         if at != len(data) - self.header["text_bytes"]:
             raise ValueError(f"the columns end at {at}, the texts begin at {len(data) - self.header['text_bytes']}")
 
@@ -63,7 +66,7 @@ class Answer:
             return [double_of(value) for value in values]
         if kind == "u8":
             return [None if value == 255 else bool(value) for value in values]
-        known = {"u32": lambda value: value, "scaled": lambda value: value * column["scale"], "text": lambda value: texts[value],
+        known = {"u32": lambda value: value, "scaled": lambda value: value * column["scale"], "text": lambda value: value if value == PLACE and column["key"] == "item" else texts[value],
                  "json": lambda value: json.loads(texts[value])}[kind]
         return [None if value == ABSENT else known(value) for value in values]
 

@@ -79,6 +79,7 @@ class Viewer:
     def __init__(self, profile, width=1400, height=900):
         self.browser = browser.Browser(profile)
         self.browser.size(width, height)
+        self.n_dice = 0  # for how many steps the page has numbers
 
     def open(self, address, fragment=""):
         """Opens a page and waits until it can be used; false when it says that it cannot."""
@@ -87,6 +88,7 @@ class Viewer:
         self.browser.open(address + ("#" + fragment if fragment else ""))
         self.wait("location.href !== 'about:blank' && (" + READY + ")")
         self.browser.value(STEPS + "0")
+        self.n_dice = 0
         return self.browser.value("document.querySelector('.failed') === null")
 
     def wait(self, expression, seconds=60):
@@ -109,8 +111,12 @@ class Viewer:
         self.browser.value(SETTLED)
 
     def step(self, rng):
-        """Does one thing; returns what."""
-        return self.browser.value(f"locusSteps({rng.random()}, {rng.random()}, {rng.random()})")
+        """Does one thing; returns what. The browser keeps each text that it was told to run: it is the same one each time."""
+        if not self.n_dice:
+            self.n_dice = 100
+            self.browser.value(f"globalThis.locusDice = {[rng.random() for _ in range(3 * self.n_dice)]}; 0")
+        self.n_dice -= 1
+        return self.browser.value("locusSteps(locusDice.pop(), locusDice.pop(), locusDice.pop())")
 
     def states(self):
         """The fragment, and [[panel, its state], ...] of those that are open."""

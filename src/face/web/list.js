@@ -43,6 +43,8 @@ export function searchOf(answer, word) {
     if (!word)
         return null;
     const low = word.toLowerCase(), keys = ["variable", "item", "function", "alloc_site", "file", "type"].filter((key) => answer.columns.get(key)?.isText);
+    const columns = keys.map((key) => /** @type {import("./packed.js").Column} */ (answer.columns.get(key)));
+    columns.forEach((column) => column.words()); // gives places their texts
     const hits = new Uint8Array(answer.texts.length); // 0: not looked at, 1: no, 2: yes
     const isHit = (/** @type {number} */ id) => {
         if (id >= hits.length)
@@ -51,7 +53,6 @@ export function searchOf(answer, word) {
             hits[id] = answer.texts[id].toLowerCase().includes(low) ? 2 : 1;
         return hits[id] === 2;
     };
-    const columns = keys.map((key) => /** @type {import("./packed.js").Column} */ (answer.columns.get(key)));
     return (row) => columns.some((column) => (column.about.type === "same" ? String(column.about.value ?? "").toLowerCase().includes(low) : isHit(column.words()[row])));
 }
 

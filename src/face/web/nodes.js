@@ -73,13 +73,12 @@ export function heaviestBelow(nodes, node, n) {
  * @returns {number[]}
  */
 export function nodesOf(nodes, item) {
-    const column = nodes.columns.get("item"), id = nodes.texts.indexOf(item);
+    const column = nodes.columns.get("item"), words = column?.words() || [], id = nodes.texts.indexOf(item);
     if (!column || id < 0)
         return [];
     let byItem = owners.get(nodes);
     if (!byItem) {
         byItem = new Map();
-        const words = column.about.type === "same" ? new Uint32Array(0) : column.words();
         for (let i = 0; i < words.length; i++) {
             const same = byItem.get(words[i]);
             if (same)

@@ -2,7 +2,7 @@
 // Packed answers, as answer_print_packed writes them: a header, columns of one type each, and texts. Columns are decoded when they are first
 // used.
 
-const ABSENT = 0xffffffff, READ_SINGLY = 1000;
+const ABSENT = 0xffffffff, PLACE = 0xfffffffe, READ_SINGLY = 1000;
 const UTF8 = new TextDecoder();
 
 /** One column of an answer. Numbers that are not known are NaN, texts are null. */
@@ -20,6 +20,7 @@ export class Column {
         this.bytes = bytes;
         this.answer = answer;
         /** @type {Float64Array | null} */ this.made = null;
+        /** @type {Uint32Array | null} */ this.packed = null;
         /** @type {Uint32Array | null} */ this.ids = null;
         /** @type {Uint32Array | null} */ this.places = null;
         /** @type {Map<number, any>} */ this.parsed = new Map();
@@ -61,15 +62,29 @@ export class Column {
 
     /** Its 32-bit words: numbers of texts, or counts. */
     words() {
+        if (!this.ids) {
+            this.ids = this.bare();
+            if (this.key === "item")
+                this.answer.namePlaces(this.ids);
+        }
+        return this.ids;
+    }
+
+    /** The words as they are packed: of places there is no text yet. */
+    bare() {
         if (this.ids)
             return this.ids;
+        if (this.packed)
+            return this.packed;
         const n = this.answer.n, at = this.bytes, out = new Uint32Array(n);
+        if (this.about.type === "same")
+            return out;
         for (let i = 0; i < n; i++)
             out[i] = at[i] | (at[n + i] << 8) | (at[2 * n + i] << 16) | (at[3 * n + i] << 24);
         if (this.about.delta)
             for (let i = 0, before = 0; i < n; i++)
                 out[i] = before = (before + ((out[i] >>> 1) ^ -(out[i] & 1))) >>> 0;
-        this.ids = out;
+        this.packed = out;
         return out;
     }
 
@@ -85,8 +100,18 @@ export class Column {
     text(row) {
         if (this.about.type === "same")
             return typeof this.about.value === "string" ? this.about.value : null;
-        const id = this.words()[row];
-        return id === ABSENT ? null : this.answer.textAt(id);
+        const id = this.bare()[row];
+        return id === ABSENT ? null : id === PLACE ? this.answer.placeOf(row) : this.answer.textAt(id);
+    }
+
+    /**
+     * What tells whether a row has a text.
+     * @param {string} text
+     * @returns {(row: number) => boolean}
+     */
+    finder(text) {
+        const ids = this.words(), id = this.about.type === "same" ? (this.about.value === text ? 0 : 1) : this.answer.texts.indexOf(text);
+        return (row) => ids[row] === id;
     }
 
     /**
@@ -150,6 +175,32 @@ export class Answer {
         /** @type {string[] | null} */ this.strings = null;
         /** @type {Uint32Array | null} where texts begin */ this.starts = null;
         this.nRead = 0;
+    }
+
+    /** @param {number} row */
+    placeOf(row) {
+        return `line:${this.text("file", row)}:${this.number("line", row)}`;
+    }
+
+    /**
+     * Gives places texts of their own behind all others, the same to the same place.
+     * @param {Uint32Array} ids
+     */
+    namePlaces(ids) {
+        const files = this.columns.get("file")?.words(), lines = this.columns.get("line")?.numbers, {texts} = this;
+        /** @type {Map<number, number>} */ const known = new Map();
+        const spelled = new Map([...new Set(ids)].filter((id) => id < PLACE).map((id) => [texts[id], id]));
+        for (let i = 0; files && lines && i < ids.length; i++) {
+            if (ids[i] !== PLACE)
+                continue;
+            const key = files[i] * 1e7 + lines[i];
+            let id = known.get(key);
+            if (id === undefined) {
+                const text = this.placeOf(i);
+                known.set(key, id = spelled.get(text) ?? texts.push(text) - 1);
+            }
+            ids[i] = id;
+        }
     }
 
     get texts() {

@@ -47,9 +47,9 @@ const itemOfLine = (row) => {
  * @param {string} file
  */
 function costsOf(file) {
-    const t = tables(), {lines} = /** @type {import("./things.js").Tables} */ (t), costs = new Map();
+    const t = tables(), {lines} = /** @type {import("./things.js").Tables} */ (t), costs = new Map(), isThere = lines.columns.get("file")?.finder(file);
     for (let i = 0; i < lines.n; i++) {
-        if (lines.text("file", i) !== file)
+        if (!isThere?.(i))
             continue;
         const number = lines.number("line", i) || 0, own = lines.number("own_share", i) || 0, before = costs.get(number) || {own: 0, inclusive: 0, data: new Map()};
         before.own += own;
@@ -150,11 +150,18 @@ function toCostly(step) {
  * @param {Answer} lines
  */
 function filesIn(lines) {
-    const files = new Map();
-    for (let i = 0; i < lines.n; i++)
-        if (isPlace(lines, i))
-            files.set(lines.text("file", i), (files.get(lines.text("file", i)) || 0) + (lines.number("own_share", i) || 0));
-    return [...files].sort((a, b) => b[1] - a[1]);
+    const names = lines.columns.get("file"), numbers = lines.columns.get("line")?.numbers || [], own = lines.columns.get("own_share")?.numbers || [], ids = names?.words();
+    /** @type {Map<number, {row: number, sum: number}>} */ const files = new Map();
+    for (let i = 0; ids && i < lines.n; i++) {
+        if (!(numbers[i] > 0))
+            continue;
+        const file = files.get(ids[i]);
+        if (file)
+            file.sum += own[i] || 0;
+        else
+            files.set(ids[i], {row: i, sum: own[i] || 0});
+    }
+    return [...files.values()].map(({row, sum}) => /** @type {[string, number]} */ ([lines.text("file", row), sum])).filter(([name]) => name).sort((a, b) => b[1] - a[1]);
 }
 
 /** @param {string} file */

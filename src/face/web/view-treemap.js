@@ -294,7 +294,7 @@ export const treemap = {
         panel.append(bar, view, words, make("p", "legend", "percent of its time that waits, or may wait, for memory: ", ...key));
         new ResizeObserver(() => requestAnimationFrame(() => {
             const vars = answered(about(VARS));
-            if (vars && view.clientWidth)
+            if (vars && view.clientWidth && !laidOut.startsWith(`${view.clientWidth} ${view.clientHeight} `))
                 drawMap(vars);
         })).observe(view);
     },
