@@ -100,6 +100,11 @@ bool metrics_is_blocked(const char *name)
     return text_begins(name, "BLOCKTIME");
 }
 
+bool metrics_is_io(const char *name)
+{
+    return text_begins(name, "IO Bytes ");
+}
+
 bool metrics_has_hardware(const struct model *model)
 {
     for (size_t i = 0; i < model->n_metrics; i++)

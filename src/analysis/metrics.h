@@ -67,6 +67,11 @@ bool metrics_is_time(const char *name);
 /* True for the time that threads wait without a processor: each wait is measured, none is sampled. */
 bool metrics_is_blocked(const char *name);
 
+#define METRICS_READ "IO Bytes Read"
+
+/* True for the bytes that calls read or write: each call is measured, none is sampled, and the variables are files. */
+bool metrics_is_io(const char *name);
+
 /* Index of the metric that counts instructions, -1 when none was measured. */
 int64_t metrics_instructions(const struct model *model);
 

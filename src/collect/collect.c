@@ -137,8 +137,9 @@ static void add_access_columns(struct collected_process *process, const struct s
 static void choose_columns(struct collected_process *process, const struct sums *sums)
 {
     for (uint32_t i = 0; i < process->view->n_events; i++) {
-        process->has_variables |= process->view->header->events[i].source == SOURCE_MEMLEAK;
-        if (process->view->header->events[i].flags & EVENT_ADDRESS) {
+        uint32_t flags = process->view->header->events[i].flags;
+        process->has_variables |= process->view->header->events[i].source == SOURCE_MEMLEAK || flags & EVENT_FILE;
+        if (flags & EVENT_ADDRESS) {
             process->is_data_centric = process->has_variables = true;
             if (process->first_address_event < 0)
                 process->first_address_event = (int)i;

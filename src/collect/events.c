@@ -143,7 +143,7 @@ static bool make_access(struct collected_thread *thread, struct logged_hit *of, 
         return true;
     uint32_t base = thread->path.is_partial ? TREE_PARTIAL : TREE_ROOT, variable = TREE_NONE;
     uint32_t node = path_insert(thread, &thread->path, base, HPCRUN_NODE_LEAF);
-    if (view->header->events[hit.event].flags & EVENT_ADDRESS) {
+    if (view->header->events[hit.event].flags & EVENT_VARIABLE) {
         const struct declaration *declaration = thread_declare(thread, hit.var, (enum hit_class)hit.class);
         if (declaration && declaration->variable != TREE_NONE)
             variable = thread->variables[declaration->variable].row.node;

@@ -559,7 +559,7 @@ static void take_hit(struct collected_thread *thread, const struct arena_hit *hi
             path_insert(thread, &thread->path, thread->path.is_partial ? TREE_PARTIAL : TREE_ROOT, HPCRUN_NODE_LEAF);
     add_values(thread, *leaf, &values);
     count_values(thread, &values, hit->count);
-    if (!(process->view->header->events[hit->event].flags & EVENT_ADDRESS))
+    if (!(process->view->header->events[hit->event].flags & EVENT_VARIABLE))
         return;
     const struct declaration *declaration = thread_declare(thread, hit->var, (enum hit_class)hit->class);
     if (!declaration)

@@ -20,15 +20,15 @@
 #define SCREEN_ROWS 3       /* ... unless they are fewer rows */
 #define TIGHT_LEAST 3.0     /* percent of a row for which legends are left out */
 
-/* --- where threads waited without a processor (BLOCKTIME), in a line of the head --- */
+/* --- where threads waited without a processor (BLOCKTIME), and read and wrote (IO), in lines of the head --- */
 
 #define SHOWN_MOST 3     /* places in the line */
-#define SHOWN_PERCENT 5  /* of the waiting, at least */
-#define PLACES_MOST 256  /* that are told apart: what the program calls that waits */
+#define SHOWN_PERCENT 5  /* of the whole, at least */
+#define PLACES_MOST 256  /* that are told apart: what the program calls */
 #define HARDLY_S 0.01    /* of waiting: no line */
 #define HARDLY_PART 0.02 /* ... of the CPU time, too */
 
-/* A function that waited, and the line of the program that led there. */
+/* A function that waited, read or wrote, and the line of the program that led there. */
 struct place {
     uint32_t callee; /* string id; 0: none is known */
     struct waits_caller caller;
@@ -75,47 +75,82 @@ static void note(const struct report *report, uint32_t scope, double value, stru
         places->places[places->n++] = place;
 }
 
+/* Whether the scope repeats below a variable what another one has by call path. */
+static bool is_by_variable(const struct model *model, uint32_t scope)
+{
+    while (scope && model->scopes[scope].role != ROLE_DATACENTRIC)
+        scope = model->scopes[scope].parent;
+    return scope != 0;
+}
+
 static void sum_up(const struct report *report, size_t metric, struct places *places)
 {
     const struct model *model = report->model;
-    for (uint32_t at = 0; model->own && at < model->n_scopes; at++)
-        if (model->own[at * model->n_metrics + metric] > 0)
-            note(report, at, model->own[at * model->n_metrics + metric], places);
+    for (uint32_t at = 0; model->own && at < model->n_scopes; at++) {
+        double value = model->own[at * model->n_metrics + metric];
+        if (value > 0 && !is_by_variable(model, at))
+            note(report, at, value, places);
+    }
 }
 
-static void put_place(const struct model *model, const struct place *place, double total, struct buf *text)
+/* Puts the places with most, each with its part of the whole. */
+static void put_places(const struct model *model, struct places *places, struct buf *text)
 {
-    buf_printf(text, "; %.0f %% %.120s", 100 * place->value / total, model_text(model, place->callee));
-    waits_put_caller(model, &place->caller, " called by ", text);
+    for (int shown = 0; shown < SHOWN_MOST; shown++) {
+        struct place *most = &places->places[0];
+        for (size_t i = 1; i < places->n; i++)
+            most = places->places[i].value > most->value ? &places->places[i] : most;
+        if (!places->n || 100 * most->value < SHOWN_PERCENT * places->total)
+            break;
+        buf_printf(text, "; %.0f %% %.120s", 100 * most->value / places->total, model_text(model, most->callee));
+        waits_put_caller(model, &most->caller, " called by ", text);
+        most->value = 0;
+    }
 }
 
-void head_put_waits(const struct report *report, const struct export_job *job, struct buf *out)
+static void put_waits(const struct report *report, struct places *places, const struct export_job *job, struct buf *out)
 {
-    const struct model *model = report->model;
-    struct places places = {0};
-    size_t metric = 0;
-    while (metric < model->n_metrics && !metrics_is_blocked(model->metrics[metric].name))
-        metric++;
-    if (metric == model->n_metrics || !report->waits)
-        return;
-    sum_up(report, metric, &places);
-    double waited_s = places.total / 1e6, cpu_s = (double)model->cpu_time_ns / 1e9;
+    double waited_s = places->total / 1e6, cpu_s = (double)report->model->cpu_time_ns / 1e9;
     struct buf text = {0};
     if (waited_s < HARDLY_S || waited_s < HARDLY_PART * cpu_s)
         return;
     buf_printf(&text, "threads waited %.2f s without a processor", waited_s);
-    for (int shown = 0; shown < SHOWN_MOST; shown++) {
-        struct place *most = &places.places[0];
-        for (size_t i = 1; i < places.n; i++)
-            most = places.places[i].value > most->value ? &places.places[i] : most;
-        if (!places.n || 100 * most->value < SHOWN_PERCENT * places.total)
-            break;
-        put_place(model, most, places.total, &text);
-        most->value = 0;
-    }
+    put_places(report->model, places, &text);
     buf_printf(&text, "; hpcquery tree --metric BLOCKTIME shows all");
     text_labelled(out, job, "waits", text.failed || !text.data ? "" : text.data);
     buf_fini(&text);
+}
+
+/* Bytes that were read or written. */
+static void put_bytes(const struct report *report, const char *metric, struct places *places,
+                      const struct export_job *job, struct buf *out)
+{
+    char size[16];
+    struct buf text = {0};
+    bool is_read = text_begins(metric, METRICS_READ);
+    text_size((uint64_t)places->total, size);
+    buf_printf(&text, "%s", size);
+    put_places(report->model, places, &text);
+    if (!is_read && !metrics_is_io(report->model->metrics[report->metric].name))
+        buf_printf(&text, "; hpcquery vars --metric '%s' shows the files", metric);
+    text_labelled(out, job, is_read ? "read" : "written", text.failed || !text.data ? "" : text.data);
+    buf_fini(&text);
+}
+
+void head_put_calls(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct model *model = report->model;
+    for (size_t metric = 0; metric < model->n_metrics && report->waits; metric++) {
+        const char *name = model->metrics[metric].name;
+        struct places places = {0};
+        if (!metrics_is_blocked(name) && !metrics_is_io(name))
+            continue;
+        sum_up(report, metric, &places);
+        if (metrics_is_blocked(name))
+            put_waits(report, &places, job, out);
+        else if (places.total > 0)
+            put_bytes(report, name, &places, job, out);
+    }
 }
 
 /* --- the whole --- */

@@ -194,6 +194,8 @@ static void put_samples(const struct report *report, const struct export_job *jo
         buf_printf(&text, "too few for shares, which take at least %d", REPORT_SAMPLES_MIN);
     else if (metrics_is_blocked(metric))
         buf_printf(&text, "each wait is measured, and no data are looked up");
+    else if (metrics_is_io(metric))
+        buf_printf(&text, "each call is measured");
     else if (report->no_access > 0)
         buf_printf(&text,
                    "%.1f %% are operations without access; of the others address found for %.1f %%, variable named "
@@ -496,7 +498,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
     put_samples(report, job, out);
     put_slowed(report, job, out);
     put_causes(report, job, out);
-    head_put_waits(report, job, out);
+    head_put_calls(report, job, out);
     put_disturbed(report, job, out);
     put_missing(report, job, out);
     put_unmeasured(report, job, out);

@@ -9,6 +9,7 @@
 #include "analysis/report/report.h"
 #include "arena/arena.h"
 #include "base/input.h"
+#include "base/path.h"
 #include "export/text-cells.h"
 #include "structure/names/assign-name.h"
 
@@ -242,6 +243,16 @@ static bool is_site_in_name(const struct report_row *row)
     return is_same;
 }
 
+/* Puts where a file is, or that it is mapped. */
+static void put_file(const struct report *report, const struct variable *variable, struct buf *text)
+{
+    const char *path = model_text(report->model, variable->module);
+    if (!metrics_is_io(report->model->metrics[report->metric].name))
+        buf_printf(text, "a mapped file");
+    else
+        buf_printf(text, "%.*s", (int)(path_last(path) - path), path);
+}
+
 /* Puts where the row's variable comes from; false when that is no place but a path or words. */
 static bool put_place_or_words(const struct report *report, const struct report_row *row, struct buf *text)
 {
@@ -259,7 +270,7 @@ static bool put_place_or_words(const struct report *report, const struct report_
     else if (is_block)
         put_path(report, row, text);
     else if (variable && variable->class == CLASS_FILE)
-        buf_printf(text, "a mapped file");
+        put_file(report, variable, text);
     else if (variable && variable->class == CLASS_STACK && !*row->site)
         buf_printf(text, "used by other threads");
     bool is_empty = text->len_bytes == before;

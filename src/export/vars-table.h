@@ -182,9 +182,9 @@ void alloc_path_put_row(const struct report *report, const struct report_row *ro
 /* Appends the lines above the table. */
 void head_put(const struct report *report, const struct export_job *job, struct buf *out);
 
-/* export-vars-text.c: appends how long threads waited without a processor and where most of that was, if it was
- * measured and is worth a line. */
-void head_put_waits(const struct report *report, const struct export_job *job, struct buf *out);
+/* export-vars-text.c: appends how long threads waited without a processor, and how much they read and wrote, with the
+ * places of most of that, if it was measured and is worth a line. */
+void head_put_calls(const struct report *report, const struct export_job *job, struct buf *out);
 
 /* Appends the lines below it; n_rows: number of the report's rows that are shown. */
 void foot_put(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out);

@@ -59,7 +59,7 @@ struct source_plan {
     char warning[1024];     /* for REALTIME and the like; may be empty */
     bool wants_datacentric; /* allocations and statics are recorded */
     bool wants_memleak;
-    bool wants_waits; /* calls that wait are wrapped */
+    bool wants_waits; /* calls that wait, read or write are wrapped */
     struct source_sched sched;
 };
 
@@ -128,7 +128,9 @@ enum source_number {
     SOURCE_NUMBER_MEMLEAK,
     SOURCE_NUMBER_PERF,
     SOURCE_NUMBER_PMU_ADDR,
-    SOURCE_NUMBER_BLOCKTIME
+    SOURCE_NUMBER_BLOCKTIME,
+    SOURCE_NUMBER_IO_READ,
+    SOURCE_NUMBER_IO_WRITE
 };
 
 #define SOURCE_WEIGHTED 1u   /* the value comes from weights, not from counts */
@@ -146,5 +148,6 @@ enum source_number {
 #define SOURCE_REPLAY 4096u  /* a file replaces the kernel and the hardware */
 #define SOURCE_SWAPPED 8192u /* SOURCE_REPLAY: from a machine of the other byte order */
 #define SOURCE_RECORD 16384u /* the ring of the first thread is copied to a file */
+#define SOURCE_FILE 32768u   /* what is recorded names a file, without an address */
 
 #endif

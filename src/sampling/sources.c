@@ -5,18 +5,15 @@
 #include "sampling/probe.h"
 
 extern const struct sample_source source_eaddr, source_faults, source_cputime, source_realtime, source_memleak,
-    source_blocktime, source_ibs, source_pebs, source_perf, source_power, source_replay, source_sched, source_spe;
+    source_blocktime, source_io, source_ibs, source_pebs, source_perf, source_power, source_replay, source_sched,
+    source_spe;
 
 const struct sample_source *const *source_table(void)
 {
     static const struct sample_source *const table[] = {
-        &source_pebs,    &source_ibs,
-        &source_power,   &source_spe,
-        &source_eaddr,   &source_faults,
-        &source_cputime, &source_realtime,
-        &source_memleak, &source_blocktime,
-        &source_sched,   &source_perf,
-        &source_replay,  NULL,
+        &source_pebs,   &source_ibs,     &source_power,    &source_spe,     &source_eaddr,
+        &source_faults, &source_cputime, &source_realtime, &source_memleak, &source_blocktime,
+        &source_io,     &source_sched,   &source_perf,     &source_replay,  NULL,
     };
     return table;
 }

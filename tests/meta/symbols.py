@@ -47,7 +47,7 @@ NO_SYSTEM_CALL = re.compile(r"""^(
     __(asan|tsan|msan|ubsan|sanitizer)_\w+|__real_\w+|__pthread_\w*cancel|__pthread_unwind_next|__sigsetjmp|
     (__)?mem\w+|(__)?str(len|nlen|n?cmp|verscmp|n?cpy|c?spn|r?chr|str|tol|error)(_chk)?|
     (__)?snprintf(_chk)?|__isoc23_strtol|pthread_(mutex_trylock|rwlock_try(rd|wr)lock)|
-    sig(add|del|empty|fill)set|sigismember|getauxval|getpagesize|sysconf|gnu_get_libc_version|sched_getcpu|
+    sig(add|del|empty|fill)set|sigismember|getauxval|getpagesize|sysconf|gnu_get_libc_version|sched_getcpu|fileno|stdout|
     __rseq_(offset|size)|gnu_get_libc_release|dladdr1?|dlsym|dlerror|dl_iterate_phdr|_dl_find_object|
     at_quick_exit|atexit|pthread_atfork|pthread_attr_\w+|
     pthread_getattr_default_np|pthread_setcancelstate|posix_spawnattr_\w+|_r_debug|

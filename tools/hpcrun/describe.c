@@ -196,6 +196,8 @@ static const char *source_name(uint32_t source)
         [SOURCE_NUMBER_PERF] = "any perf event",
         [SOURCE_NUMBER_PMU_ADDR] = "addresses from the PMU",
         [SOURCE_NUMBER_BLOCKTIME] = "BLOCKTIME",
+        [SOURCE_NUMBER_IO_READ] = "IO",
+        [SOURCE_NUMBER_IO_WRITE] = "IO",
     };
     return source < sizeof names / sizeof *names && names[source] ? names[source] : "unknown";
 }

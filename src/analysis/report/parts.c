@@ -100,8 +100,8 @@ void report_set_times(struct report *report)
     const struct model *model = report->model;
     const char *name = model->metrics[report->metric].name;
     report->is_leaks = strncmp(name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) == 0;
-    report->has_too_few =
-        report->event && !report->is_leaks && !metrics_is_blocked(name) && report->event->taken < REPORT_SAMPLES_MIN;
+    bool is_sampled = !report->is_leaks && !metrics_is_blocked(name) && !metrics_is_io(name);
+    report->has_too_few = report->event && is_sampled && report->event->taken < REPORT_SAMPLES_MIN;
     if (!metrics_is_time(name) || !report->event)
         return;
     report->sampled_s = report->total_value / 1e6;

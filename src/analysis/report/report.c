@@ -84,12 +84,15 @@ int64_t report_wait(const struct report *report, const struct variable *variable
     return label == REPORT_NOT_WAITING ? label : waits_kind(report->waits, label);
 }
 
-/* Adds a statement to the row's lines. False when out of memory. */
+/* Adds a statement to the row's lines. What reads or writes a file is the program's line that called the C library.
+ * False when out of memory. */
 static bool add_statement(const struct report *report, uint32_t scope, struct slots *keys, struct report_row *row)
 {
     const struct model *model = report->model;
-    struct report_line *line =
-        find_line(row, keys, function_of(model, scope), &model->scopes[scope], loop_of(model, scope));
+    bool is_io = report->waits && metrics_is_io(model->metrics[report->metric].name);
+    struct waits_caller caller = is_io ? waits_caller_of(report->waits, scope) : (struct waits_caller){0};
+    uint32_t at = caller.line ? (uint32_t)(caller.line - model->scopes) : scope;
+    struct report_line *line = find_line(row, keys, function_of(model, at), &model->scopes[at], loop_of(model, at));
     if (line)
         line->value += model->own[scope * model->n_metrics + report->metric];
     return line != NULL;

@@ -9,8 +9,6 @@
 #include "export/frames/callgrind-graph.h"
 #include "export/frames/stacks.h"
 
-enum { EVENTS_MAX = 200 };
-
 struct event {
     const char *name;            /* of the column */
     const double *own, *of_call; /* [n_nodes]; of_call may be NULL */
@@ -18,6 +16,7 @@ struct event {
     uint64_t total;
 };
 
+enum { EVENTS_MAX = 200 };
 enum number { TARGET_LINE, TARGET_OFFSET, OFFSET, CONDITIONAL, NUMBERS };
 enum text { TARGET_FILE, TARGET_FUNCTION, TEXTS };
 

@@ -510,26 +510,11 @@ static void sink_inside(bool entering)
         settle_pending(self);
 }
 
-/* Gets the path of an open file, NUL-terminated; false when it has none. */
-static bool path_of_fd(int fd, char path[ARENA_PATH_MAX])
-{
-    char link[32] = "/proc/self/fd/";
-    char digits[12];
-    size_t n_digits = 0, len = strlen(link);
-    for (unsigned value = (unsigned)fd; value || !n_digits; value /= 10)
-        digits[n_digits++] = (char)('0' + value % 10);
-    while (n_digits)
-        link[len++] = digits[--n_digits];
-    long n = own_call_sig(SYS_readlinkat, AT_FDCWD, link, path, ARENA_PATH_MAX - 1);
-    path[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
-
 static void sink_mapped_file(void *p, size_t n_bytes, int fd, const struct alloc_site *site)
 {
     char path[ARENA_PATH_MAX];
     (void)site;
-    if (!path_of_fd(fd, path))
+    if (!descriptors_path_sig(fd, path, sizeof path))
         return;
     uint32_t name = 0;
     if (arena_shared_begin_sig()) {
@@ -546,7 +531,7 @@ static void sink_mapped_code(int fd)
 {
     struct arena_header *header = arena_header_sig();
     char path[ARENA_PATH_MAX];
-    if (!path_of_fd(fd, path))
+    if (!descriptors_path_sig(fd, path, sizeof path))
         return;
     size_t len = strlen(path);
     const char *slash = strrchr(path, '/');

@@ -435,3 +435,16 @@ uint64_t descriptors_event_id_sig(int fd)
     uint64_t id = 0;
     return fd >= 0 && own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
 }
+
+bool descriptors_path_sig(int fd, char *path, size_t n)
+{
+    char link[32] = "/proc/self/fd/", digits[12];
+    size_t n_digits = 0, len = strlen(link);
+    for (unsigned value = (unsigned)fd; value || !n_digits; value /= 10)
+        digits[n_digits++] = (char)('0' + value % 10);
+    while (n_digits)
+        link[len++] = digits[--n_digits];
+    long len_path = own_call_sig(SYS_readlinkat, AT_FDCWD, link, path, n - 1);
+    path[len_path > 0 ? len_path : 0] = '\0';
+    return len_path > 0;
+}

@@ -127,4 +127,8 @@ int descriptors_move_up_sig(int fd, enum descriptor_use use);
 /* Identity of a perf event behind its descriptor, 0 when fd is not a perf event.  ctx: any */
 uint64_t descriptors_event_id_sig(int fd);
 
+/* Gets what the kernel calls an open file of the program, its path or a name like "pipe:[123]", cut to n - 1 bytes and
+ * NUL-terminated; false when it is not known.  ctx: any */
+bool descriptors_path_sig(int fd, char *path, size_t n);
+
 #endif

@@ -19,6 +19,7 @@
 #include "runtime/own/process.h"
 #include "runtime/own/zone.h"
 #include "runtime/process/start.h"
+#include "runtime/process/waits.h"
 #include "runtime/record/arena-writer.h"
 #include "runtime/record/loadmap.h"
 #include "runtime/record/sample.h"
@@ -438,6 +439,7 @@ bool attach_fork_child(void)
     arena_shared_reset_sig();
     loadmap_fork_child_sig();
     recipes_fork_child_sig();
+    waits_fork_child();
     process_describe();
     return true;
 }

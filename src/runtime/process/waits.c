@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waits by call path: see waits.h. A wait is the time of a call less the thread's CPU time in it; so what the thread
- * waits for a processor after it was woken is part of it. Ordinary code of the program's threads, which may be in a
- * signal handler that interrupted ours. */
+/* Waits by call path: see waits.h. A wait is the time of a call less the thread's CPU
+ * time in it; so what the thread waits for a processor after it was woken is part of it. Ordinary code of the program's
+ * threads, which may be in a signal handler that interrupted ours. */
 #include "runtime/process/waits.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 
 #define LEAST_NS 1000 /* below it a call has not waited: reading two clocks takes about as long */
 
-/* The calling thread's state when its waits are measured now, else NULL. */
-static struct thread_state *measured_thread(void)
+struct thread_state *waits_measured_thread(void)
 {
     struct thread_state *self = thread_self_sig();
-    bool is_free = self && self->waits.is_wanted && !self->ending && !thread_is_changing_trees_sig(self);
+    bool is_free = self && (self->waits.is_wanted || self->waits.has_transfers) && !self->ending &&
+                   !thread_is_changing_trees_sig(self);
     if (!is_free || !process_is_ours_sig() || process_is_vfork_child_sig() || sandbox_is_entered_sig())
         return NULL;
     return sample_is_active_sig() && !sample_is_paused_sig() ? self : NULL;
@@ -29,8 +29,8 @@ __attribute__((visibility("default"))) void *locus_wait_leaf_event(const char *n
 
 __attribute__((visibility("default"))) bool locus_wait_begin_event(struct wait_call *call)
 {
-    struct thread_state *self = measured_thread();
-    if (!self)
+    struct thread_state *self = waits_measured_thread();
+    if (!self || !self->waits.is_wanted)
         return false;
     struct thread_wait *wait = &self->waits.now;
     call->outer = *wait;
@@ -46,15 +46,21 @@ __attribute__((visibility("default"))) bool locus_wait_begin_event(struct wait_c
     return true;
 }
 
+struct unwind_start waits_start_at(uintptr_t pc, uintptr_t sp, uintptr_t fp)
+{
+    struct unwind_start start = {.pc = pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
+    start.gpr[UNWIND_FP] = fp;
+    start.gpr[UNWIND_SP] = sp;
+    return start;
+}
+
 /* Records a wait of ns in the call that is noted. */
 static void add(struct thread_state *state, const struct thread_wait *noted, uint64_t ns)
 {
-    struct unwind_start start = {.pc = noted->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
-    start.gpr[UNWIND_FP] = noted->fp;
-    start.gpr[UNWIND_SP] = noted->sp;
-    const struct sample_wait wait = {
-        .event = (uint8_t)state->waits.event, .ns = ns, .function = noted->function, .start = &start};
-    sample_take_wait_sig(state, &wait);
+    const struct unwind_start start = waits_start_at(noted->pc, noted->sp, noted->fp);
+    const struct sample_call wait = {
+        .event = (uint8_t)state->waits.event, .weight = ns, .function = noted->function, .start = &start};
+    sample_take_call_sig(state, &wait);
     state->waits.blocked_ns += ns;
 }
 
@@ -78,9 +84,9 @@ static void record(struct thread_state *self, const struct thread_wait *wait, ui
 
 __attribute__((visibility("default"))) void locus_wait_end_event(const struct wait_call *call)
 {
-    struct thread_state *self = measured_thread();
+    struct thread_state *self = waits_measured_thread();
     int saved_errno = errno;
-    if (!self)
+    if (!self || !self->waits.is_wanted)
         return;
     const struct thread_wait wait = self->waits.now;
     __atomic_store_n(&self->waits.now.since_ns, 0, __ATOMIC_RELEASE);
@@ -99,16 +105,29 @@ __attribute__((visibility("default"))) void locus_wait_end_event(const struct wa
 
 /* --- beginning and end of a thread --- */
 
-void waits_begin(struct thread_state *state)
+/* Finds the events that are wanted. */
+static void find_events(struct thread_waits *waits)
 {
     const struct arena_header *header = arena_header_sig();
-    struct thread_waits *waits = &state->waits;
+    waits->transfers[0] = waits->transfers[1] = -1;
     for (uint32_t i = 0; i < header->n_events; i++) {
-        if (header->events[i].source != SOURCE_BLOCKTIME)
-            continue;
-        waits->event = i;
-        waits->is_wanted = true;
+        uint32_t source = header->events[i].source;
+        if (source == SOURCE_BLOCKTIME) {
+            waits->event = i;
+            waits->is_wanted = true;
+        } else if (source == SOURCE_IO_READ || source == SOURCE_IO_WRITE) {
+            waits->transfers[source == SOURCE_IO_WRITE] = (int8_t)i;
+            waits->has_transfers = true;
+        }
     }
+}
+
+void waits_begin(struct thread_state *state)
+{
+    struct thread_waits *waits = &state->waits;
+    find_events(waits);
+    if (waits->has_transfers)
+        state->wait_path.n_frames = 0;
     if (!waits->is_wanted)
         return;
     state->wait_path.n_frames = 0;
@@ -124,10 +143,10 @@ static void add_rest(struct thread_state *state, uint64_t cpu_ns)
     bool has_gap = header->delay_sampling || header->begin_ns || atomic_load(&header->paused_ns) ||
                    atomic_load(&header->paused_since_ns) || atomic_load(&state->waits.has_gap);
     uint64_t ns = has_gap ? 0 : sample_rest_sig(state, cpu_ns);
-    const struct sample_wait rest = {.event = (uint8_t)state->waits.event, .ns = ns};
+    const struct sample_call rest = {.event = (uint8_t)state->waits.event, .weight = ns};
     if (ns <= LEAST_NS)
         return;
-    sample_take_wait_sig(state, &rest);
+    sample_take_call_sig(state, &rest);
 }
 
 void waits_end(struct thread_state *state, uint64_t cpu_ns)

@@ -419,7 +419,8 @@ uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *contex
 uint32_t leaf_of_start_sig(struct thread_state *self, const struct unwind_start *start)
 {
     struct thread_waits *waits = &self->waits;
-    struct unwind_path *path = &self->wait_path;
+    bool has_python = python_trust_sig() != PYTHON_NONE && self == thread_self_sig();
+    struct unwind_path *path = has_python ? &self->sample_path : &self->wait_path;
     uintptr_t sp = start->gpr[UNWIND_SP];
     struct unwind_bounds bounds = self->bounds;
     struct objmap_block block;
@@ -428,21 +429,21 @@ uint32_t leaf_of_start_sig(struct thread_state *self, const struct unwind_start 
         bounds.alt_high = block.end;
     }
     const struct unwind_module *outermost;
+    regions_apply_sig(self);
     do {
         (void)unwind_walk_sig(start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), path);
         outermost = path->n_frames ? path->frames[path->n_frames - 1].module : NULL;
     } while (path->stop == UNWIND_NO_TABLE && outermost && loadmap_await_table_sig(outermost));
     atomic_fetch_add_explicit(&self->record->unwind_stops[path->stop], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&self->record->n_frames, path->n_frames, memory_order_relaxed);
-    regions_apply_sig(self);
-    if (waits->below != self->samples.below) {
+    if (!has_python && waits->below != self->samples.below) {
         waits->below = self->samples.below;
         path->n_reused = 0;
         for (uint32_t i = 0; i < path->n_frames; i++)
             path->frames[i].node = 0;
     }
     task_cut_sig(self, path);
-    return cct_insert_sig(&self->samples, path);
+    return has_python ? python_insert_sig(self, 0, false) : cct_insert_sig(&self->samples, path);
 }
 
 uint32_t leaf_of_pc_sig(struct thread_state *self, uintptr_t pc, bool *is_own)

@@ -785,16 +785,19 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
     look_sig(self, event, context);
 }
 
-void sample_take_wait_sig(struct thread_state *self, const struct sample_wait *wait)
+void sample_take_call_sig(struct thread_state *self, const struct sample_call *call)
 {
-    struct current_sample taken = {.event = wait->event, .weight = wait->ns, .class = HIT_PLAIN};
-    atomic_fetch_add_explicit(&self->record->taken[wait->event], 1, memory_order_relaxed);
+    struct current_sample taken = {.event = call->event, .weight = call->weight, .class = HIT_PLAIN};
+    atomic_fetch_add_explicit(&self->record->taken[call->event], 1, memory_order_relaxed);
     if (need_tree_sig(self))
-        taken.leaf = wait->start ? leaf_of_start_sig(self, wait->start) : self->samples.root;
-    const struct unwind_module *module = loadmap_find_code_sig(wait->function);
-    if (taken.leaf && wait->function)
-        taken.leaf = cct_child_sig(&self->samples, taken.leaf, wait->function, module ? module->ref : 0);
-    record_without_address_sig(self, &taken, HIT_PLAIN, FATE_NO_ADDRESS_SOURCE);
+        taken.leaf = call->start ? leaf_of_start_sig(self, call->start) : self->samples.root;
+    const struct unwind_module *module = loadmap_find_code_sig(call->function);
+    if (taken.leaf && call->function)
+        taken.leaf = cct_child_sig(&self->samples, taken.leaf, call->function, module ? module->ref : 0);
+    if (call->var)
+        record_sig(self, &taken, call->var, FATE_NAMED);
+    else
+        record_without_address_sig(self, &taken, HIT_PLAIN, FATE_NO_ADDRESS_SOURCE);
 }
 
 void sample_take_page_in_sig(struct thread_state *self, const ucontext_t *context)

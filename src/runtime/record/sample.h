@@ -36,17 +36,18 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event);
 
-/* A wait of one thread. */
-struct sample_wait {
+/* What a call of the program has waited, or moved to or from a file. */
+struct sample_call {
     uint8_t event;                    /* into arena_header.events */
-    uint64_t ns;                      /* how long */
-    uintptr_t function;               /* that waited: the leaf; 0: not known */
+    uint64_t weight;                  /* in the event's unit: ns, or bytes */
+    uint64_t var;                     /* the file's variable key; 0: none */
+    uintptr_t function;               /* that was called: the leaf; 0: not known */
     const struct unwind_start *start; /* what called it; NULL: the leaf lies directly below the thread's root */
 };
 
-/* Records a wait. The path is walked into self->wait_path.  ctx: ordinary code of self with tree_busy set, or of who
- * ends self */
-void sample_take_wait_sig(struct thread_state *self, const struct sample_wait *wait);
+/* Records a call. The path is walked into self->wait_path, or sample_path where there is Python.  ctx: ordinary code of
+ * self with tree_busy set, or of who ends self */
+void sample_take_call_sig(struct thread_state *self, const struct sample_call *call);
 
 /* What self has been without a processor and is not recorded as waits, ns: in page faults, where others had the
  * processor, and in system calls that nobody brackets. cpu_ns: its CPU time.  ctx: any */

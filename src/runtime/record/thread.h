@@ -137,9 +137,10 @@ struct thread_wait {
 };
 
 struct thread_waits {
-    bool is_wanted;
-    uint32_t event; /* index into arena_header.events */
-    uint32_t below; /* the tree's below when path was entered */
+    bool is_wanted, has_transfers; /* of bytes: one of the two events below */
+    uint32_t event;                /* index into arena_header.events */
+    int8_t transfers[2];           /* the same of bytes read and of bytes written; -1: not wanted */
+    uint32_t below;                /* the tree's below when path was entered */
     struct thread_wait now;
     uint64_t blocked_ns; /* what the thread has waited, as recorded */
     uint64_t began_ns;   /* CLOCK_MONOTONIC less its CPU time when it began to be recorded; 0: not known */
@@ -263,7 +264,7 @@ struct thread_state {
     struct unwind_path sample_path;
     struct python_path python;
     struct thread_block_changes block_changes;
-    struct unwind_path wait_path;              /* of the last wait */
+    struct unwind_path wait_path;              /* of the last call that waited or moved bytes */
     struct unwind_path task_path;              /* of the last call that made a task */
     uint64_t wrapped[THREAD_RECORD_BYTES / 8]; /* copies of records that wrap in their ring */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls of the C library that may wait, for BLOCKTIME: a library of its own, preloaded only where the event is
- * wanted, so that other measurements never pass through here. Each wrapper calls the next definition, with the
- * arguments as they are, between two calls of libhpcrun.so. What the call returns, its errno, that signals interrupt it
- * and that it is a cancellation point stay as they are. Where nothing is measured the wrappers only forward. Ordinary
- * code of the program's threads, signal handlers included. */
+/* The calls of the C library that may wait, for BLOCKTIME, and those that read and write files, for IO: a library of
+ * its own, preloaded only where one of the events is wanted, so that other measurements never pass through here. Each
+ * wrapper calls the next definition, with the arguments as they are, between calls of libhpcrun.so. What the call
+ * returns, its errno, that signals interrupt it and that it is a cancellation point stay as they are. Where nothing is
+ * measured the wrappers only forward. Ordinary code of the program's threads, signal handlers included. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -31,6 +32,7 @@
 #pragma weak locus_wait_leaf_event
 #pragma weak locus_wait_begin_event
 #pragma weak locus_wait_end_event
+#pragma weak locus_wait_moved_event
 
 #define MPI_ERROR_OTHER 15
 
@@ -108,6 +110,25 @@ static void end(void *call)
     locus_wait_end_event(call);
 }
 
+enum direction { READS = 0, WRITES };
+
+/* A call has moved so many bytes; none where n_bytes is not positive. errno is kept. */
+static void moved(struct wait_call *call, const struct slot *slot, enum direction direction, int fd, ssize_t n_bytes)
+{
+    if (!locus_wait_moved_event || n_bytes <= 0)
+        return;
+    call->function = (uintptr_t)slot->leaf;
+    locus_wait_moved_event(call, direction == WRITES, fd, (uint64_t)n_bytes);
+}
+
+/* The open file of a stream; -1: it has none. errno is kept. */
+static int file_of(FILE *stream)
+{
+    int saved_errno = errno, fd = fileno(stream);
+    errno = saved_errno;
+    return fd;
+}
+
 #define SLOT(name) static struct slot slot_##name __attribute__((section("wait_slots"), used)) = {#name, NULL, NULL}
 
 /* The body of a wrapper. The cleanup handler runs when the thread is cancelled in the call, and else behind it. */
@@ -130,6 +151,50 @@ static void end(void *call)
     WRAP_EXPORT type name parameters                                                                                   \
     {                                                                                                                  \
         WAIT_BODY(type, name, parameters, arguments);                                                                  \
+    }
+
+/* Calls the real function, which may wait. */
+#define MOVE_CALL(call, slot, arguments)                                                                               \
+    (call).site = alloc_site_here();                                                                                   \
+    if (begin(&(call), slot)) {                                                                                        \
+        pthread_cleanup_push(end, &(call));                                                                            \
+        result = real arguments;                                                                                       \
+        pthread_cleanup_pop(1);                                                                                        \
+    } else {                                                                                                           \
+        result = real arguments;                                                                                       \
+    }
+
+/* Moves n_bytes, which follow from the result, from or to fd. */
+#define MOVE(type, name, parameters, arguments, direction, fd, n_bytes)                                                \
+    SLOT(name);                                                                                                        \
+    WRAP_EXPORT type name parameters;                                                                                  \
+    WRAP_EXPORT type name parameters                                                                                   \
+    {                                                                                                                  \
+        typedef type real_function parameters;                                                                         \
+        real_function *real = (real_function *)real_of(&slot_##name);                                                  \
+        struct wait_call call;                                                                                         \
+        type volatile result;                                                                                          \
+        MOVE_CALL(call, &slot_##name, arguments)                                                                       \
+        moved(&call, &slot_##name, direction, fd, (ssize_t)(n_bytes));                                                 \
+        return result;                                                                                                 \
+    }
+
+/* A function of the printf family, by the one that takes a list. */
+#define PRINT(name, list_name, parameters, list_parameters, arguments, stream)                                         \
+    SLOT(name);                                                                                                        \
+    WRAP_EXPORT int name parameters;                                                                                   \
+    WRAP_EXPORT int name parameters                                                                                    \
+    {                                                                                                                  \
+        typedef int real_function list_parameters;                                                                     \
+        real_function *real = (real_function *)real_of(&slot_##list_name);                                             \
+        struct wait_call call;                                                                                         \
+        int volatile result;                                                                                           \
+        va_list list;                                                                                                  \
+        va_start(list, format);                                                                                        \
+        MOVE_CALL(call, &slot_##name, arguments)                                                                       \
+        va_end(list);                                                                                                  \
+        moved(&call, &slot_##name, WRITES, file_of(stream), result);                                                   \
+        return result;                                                                                                 \
     }
 
 /* Waits only where is_waiting is true. */
@@ -170,30 +235,39 @@ static void end(void *call)
 /* With checks on, the headers declare some of these as inline functions, or with other types of arguments. */
 #undef read
 #undef recv
+#undef fread_unlocked
+#undef fwrite_unlocked
 
 /* --- files and sockets --- */
 
-WAIT(ssize_t, read, (int fd, void *bytes, size_t n), (fd, bytes, n))
-WAIT(ssize_t, write, (int fd, const void *bytes, size_t n), (fd, bytes, n))
-WAIT(ssize_t, pread, (int fd, void *bytes, size_t n, off_t at), (fd, bytes, n, at))
-WAIT(ssize_t, pread64, (int fd, void *bytes, size_t n, off64_t at), (fd, bytes, n, at))
-WAIT(ssize_t, pwrite, (int fd, const void *bytes, size_t n, off_t at), (fd, bytes, n, at))
-WAIT(ssize_t, pwrite64, (int fd, const void *bytes, size_t n, off64_t at), (fd, bytes, n, at))
-WAIT(ssize_t, readv, (int fd, const struct iovec *parts, int n), (fd, parts, n))
-WAIT(ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n))
-WAIT(ssize_t, __read_chk, (int fd, void *bytes, size_t n, size_t room), (fd, bytes, n, room))
-WAIT(ssize_t, __pread_chk, (int fd, void *bytes, size_t n, off_t at, size_t room), (fd, bytes, n, at, room))
-WAIT(ssize_t, __pread64_chk, (int fd, void *bytes, size_t n, off64_t at, size_t room), (fd, bytes, n, at, room))
-WAIT(ssize_t, recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags))
-WAIT(ssize_t, __recv_chk, (int fd, void *bytes, size_t n, size_t room, int flags), (fd, bytes, n, room, flags))
-WAIT(ssize_t, recvfrom,
+MOVE(ssize_t, read, (int fd, void *bytes, size_t n), (fd, bytes, n), READS, fd, result)
+MOVE(ssize_t, write, (int fd, const void *bytes, size_t n), (fd, bytes, n), WRITES, fd, result)
+MOVE(ssize_t, pread, (int fd, void *bytes, size_t n, off_t at), (fd, bytes, n, at), READS, fd, result)
+MOVE(ssize_t, pread64, (int fd, void *bytes, size_t n, off64_t at), (fd, bytes, n, at), READS, fd, result)
+MOVE(ssize_t, pwrite, (int fd, const void *bytes, size_t n, off_t at), (fd, bytes, n, at), WRITES, fd, result)
+MOVE(ssize_t, pwrite64, (int fd, const void *bytes, size_t n, off64_t at), (fd, bytes, n, at), WRITES, fd, result)
+MOVE(ssize_t, readv, (int fd, const struct iovec *parts, int n), (fd, parts, n), READS, fd, result)
+MOVE(ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n), WRITES, fd, result)
+MOVE(ssize_t, __read_chk, (int fd, void *bytes, size_t n, size_t room), (fd, bytes, n, room), READS, fd, result)
+MOVE(ssize_t, __pread_chk, (int fd, void *bytes, size_t n, off_t at, size_t room), (fd, bytes, n, at, room), READS, fd,
+     result)
+MOVE(ssize_t, __pread64_chk, (int fd, void *bytes, size_t n, off64_t at, size_t room), (fd, bytes, n, at, room), READS,
+     fd, result)
+MOVE(ssize_t, recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags), READS, fd, result)
+MOVE(ssize_t, __recv_chk, (int fd, void *bytes, size_t n, size_t room, int flags), (fd, bytes, n, room, flags), READS,
+     fd, result)
+MOVE(ssize_t, recvfrom,
      (int fd, void *restrict bytes, size_t n, int flags, struct sockaddr *restrict from, socklen_t *restrict len),
-     (fd, bytes, n, flags, from, len))
-WAIT(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
-WAIT(ssize_t, send, (int fd, const void *bytes, size_t n, int flags), (fd, bytes, n, flags))
-WAIT(ssize_t, sendto, (int fd, const void *bytes, size_t n, int flags, const struct sockaddr *to, socklen_t len),
-     (fd, bytes, n, flags, to, len))
-WAIT(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+     (fd, bytes, n, flags, from, len), READS, fd, result)
+MOVE(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), READS, fd, result)
+MOVE(ssize_t, send, (int fd, const void *bytes, size_t n, int flags), (fd, bytes, n, flags), WRITES, fd, result)
+MOVE(ssize_t, sendto, (int fd, const void *bytes, size_t n, int flags, const struct sockaddr *to, socklen_t len),
+     (fd, bytes, n, flags, to, len), WRITES, fd, result)
+MOVE(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), WRITES, fd, result)
+MOVE(ssize_t, preadv, (int fd, const struct iovec *parts, int n, off_t at), (fd, parts, n, at), READS, fd, result)
+MOVE(ssize_t, preadv64, (int fd, const struct iovec *parts, int n, off64_t at), (fd, parts, n, at), READS, fd, result)
+MOVE(ssize_t, pwritev, (int fd, const struct iovec *parts, int n, off_t at), (fd, parts, n, at), WRITES, fd, result)
+MOVE(ssize_t, pwritev64, (int fd, const struct iovec *parts, int n, off64_t at), (fd, parts, n, at), WRITES, fd, result)
 WAIT(int, accept, (int fd, struct sockaddr *restrict from, socklen_t *restrict len), (fd, from, len))
 WAIT(int, accept4, (int fd, struct sockaddr *restrict from, socklen_t *restrict len, int flags), (fd, from, len, flags))
 WAIT(int, connect, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len))
@@ -269,15 +343,40 @@ WAIT(int, sem_timedwait, (sem_t *restrict semaphore, const struct timespec *rest
 WAIT(int, sem_clockwait, (sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict until),
      (semaphore, clock, until))
 
-/* --- streams: libc reads and writes for them by itself --- */
+/* --- streams: libc reads and writes for them by itself. Its header makes getline a call of __getdelim --- */
 
-WAIT(size_t, fread, (void *restrict bytes, size_t size, size_t n, FILE *restrict stream), (bytes, size, n, stream))
-WAIT(size_t, fwrite, (const void *restrict bytes, size_t size, size_t n, FILE *restrict stream),
-     (bytes, size, n, stream))
-WAIT(char *, fgets, (char *restrict text, int n, FILE *restrict stream), (text, n, stream))
-WAIT(ssize_t, getline, (char **restrict text, size_t *restrict n, FILE *restrict stream), (text, n, stream))
-WAIT(ssize_t, getdelim, (char **restrict text, size_t *restrict n, int end_of, FILE *restrict stream),
-     (text, n, end_of, stream))
+MOVE(size_t, fread, (void *restrict bytes, size_t size, size_t n, FILE *restrict stream), (bytes, size, n, stream),
+     READS, file_of(stream), result *size)
+MOVE(size_t, fwrite, (const void *restrict bytes, size_t size, size_t n, FILE *restrict stream),
+     (bytes, size, n, stream), WRITES, file_of(stream), result *size)
+MOVE(char *, fgets, (char *restrict text, int n, FILE *restrict stream), (text, n, stream), READS, file_of(stream),
+     result ? strlen(result) : 0)
+MOVE(ssize_t, getline, (char **restrict text, size_t *restrict n, FILE *restrict stream), (text, n, stream), READS,
+     file_of(stream), result)
+MOVE(ssize_t, getdelim, (char **restrict text, size_t *restrict n, int end_of, FILE *restrict stream),
+     (text, n, end_of, stream), READS, file_of(stream), result)
+MOVE(ssize_t, __getdelim, (char **restrict text, size_t *restrict n, int end_of, FILE *restrict stream),
+     (text, n, end_of, stream), READS, file_of(stream), result)
+MOVE(size_t, __fread_chk, (void *restrict bytes, size_t room, size_t size, size_t n, FILE *restrict stream),
+     (bytes, room, size, n, stream), READS, file_of(stream), result *size)
+MOVE(char *, __fgets_chk, (char *restrict text, size_t room, int n, FILE *restrict stream), (text, room, n, stream),
+     READS, file_of(stream), result ? strlen(result) : 0)
+MOVE(size_t, fread_unlocked, (void *restrict bytes, size_t size, size_t n, FILE *restrict stream),
+     (bytes, size, n, stream), READS, file_of(stream), result *size)
+MOVE(size_t, fwrite_unlocked, (const void *restrict bytes, size_t size, size_t n, FILE *restrict stream),
+     (bytes, size, n, stream), WRITES, file_of(stream), result *size)
+MOVE(int, fputs_unlocked, (const char *restrict text, FILE *restrict stream), (text, stream), WRITES, file_of(stream),
+     result >= 0 ? strlen(text) : 0)
+MOVE(int, fputs, (const char *restrict text, FILE *restrict stream), (text, stream), WRITES, file_of(stream),
+     result >= 0 ? strlen(text) : 0)
+MOVE(int, puts, (const char *text), (text), WRITES, file_of(stdout), result >= 0 ? strlen(text) + 1 : 0)
+MOVE(int, vprintf, (const char *restrict format, va_list list), (format, list), WRITES, file_of(stdout), result)
+MOVE(int, vfprintf, (FILE *restrict stream, const char *restrict format, va_list list), (stream, format, list), WRITES,
+     file_of(stream), result)
+MOVE(int, __vprintf_chk, (int level, const char *restrict format, va_list list), (level, format, list), WRITES,
+     file_of(stdout), result)
+MOVE(int, __vfprintf_chk, (FILE *restrict stream, int level, const char *restrict format, va_list list),
+     (stream, level, format, list), WRITES, file_of(stream), result)
 WAIT(int, pclose, (FILE * stream), (stream))
 
 /* --- MPI: what it waits without a processor. Libraries that poll until a message is there take CPU time instead --- */
@@ -340,3 +439,11 @@ WRAP_EXPORT int fcntl(int fd, int command, ...)
         return ((int (*)(int, int, ...))real_of(&slot_fcntl))(fd, command, argument);
     WAIT_BODY(int, fcntl, (int, int, ...), (fd, command, argument));
 }
+
+PRINT(printf, vprintf, (const char *restrict format, ...), (const char *restrict, va_list), (format, list), stdout)
+PRINT(fprintf, vfprintf, (FILE *restrict stream, const char *restrict format, ...),
+      (FILE *restrict, const char *restrict, va_list), (stream, format, list), stream)
+PRINT(__printf_chk, __vprintf_chk, (int level, const char *restrict format, ...), (int, const char *restrict, va_list),
+      (level, format, list), stdout)
+PRINT(__fprintf_chk, __vfprintf_chk, (FILE *restrict stream, int level, const char *restrict format, ...),
+      (FILE *restrict, int, const char *restrict, va_list), (stream, level, format, list), stream)
