@@ -16,7 +16,7 @@
 static const char *const of_code[] = {"functions", "lines", "annotate", "items", "nodes", "session", "source"};
 
 static const struct column head_columns[] = {
-    {"total", NULL, CELL_NUMBER},
+    {"total", NULL, CELL_NUMBER}, {"calls", NULL, CELL_TABLE}, /* of graphs */
 };
 
 /* The column of costs that a metric names, NULL: the default one. SIZE_MAX with *err set: there is none. */
@@ -45,6 +45,7 @@ struct listing {
     size_t n_open;
     struct table *rows;
     uint32_t n_rows;
+    uint32_t *row_of; /* [n_nodes] 1 + the row of a node; 0: it is not listed */
 };
 
 static void close_listed(struct listing *listing, uint32_t depth)
@@ -94,6 +95,42 @@ static void list_node(struct listing *listing, uint32_t node, uint32_t depth)
     table_put_number(listing->rows, listing->own[node]);
     put_node_item(frame, node, listing->rows);
     listing->open[listing->n_open++] = (struct listed){listing->n_rows++, depth, 0, 0};
+    listing->row_of[node] = listing->n_rows;
+}
+
+/* What nodes cost with all that is listed below them: in a graph that is not what they cost with all that they call,
+ * since what several call is listed once. [n_nodes], malloc'ed. */
+static double *listed_sums(const struct frame *frame, const double *own, const uint32_t *depths)
+{
+    size_t n = frame_n_nodes(frame);
+    double *sums = malloc((n + 1) * sizeof *sums), *below = calloc(n + 2, sizeof *below); /* of each depth, so far */
+    for (size_t i = n; sums && below && i-- > 0;) {
+        sums[i] = (isnan(own[i]) ? 0 : own[i]) + below[depths[i] + 1];
+        below[depths[i] + 1] = 0;
+        below[depths[i]] += sums[i];
+    }
+    if (!below) {
+        free(sums);
+        sums = NULL;
+    }
+    free(below);
+    return sums;
+}
+
+static const struct column call_columns[] = {{"caller", NULL, CELL_COUNT}, {"callee", NULL, CELL_COUNT}};
+
+/* The calls that the tree of rows does not have, where both are rows. */
+static void put_other_calls(const struct listing *listing, struct table *calls)
+{
+    for (uint32_t i = 0; i < frame_n_nodes(listing->frame); i++) {
+        size_t n;
+        const uint32_t *parents = frame_parents(listing->frame, i, &n);
+        for (size_t k = 0; listing->row_of[i] && n > 1 && k < n; k++)
+            if (listing->row_of[parents[k]]) {
+                table_put_count(calls, listing->row_of[parents[k]] - 1);
+                table_put_count(calls, listing->row_of[i] - 1);
+            }
+    }
 }
 
 /* The costs of all roots. */
@@ -107,31 +144,42 @@ static double total_of(const struct frame *frame, const double *value)
     return total;
 }
 
-/* In a graph a node is listed below the parent that was visited first. */
+/* In a graph a node is listed below the parent that was visited first, and other calls of it are in the head. */
 static int make_nodes(const struct foreign *foreign, const struct request *request, struct answer *answer,
                       struct error *err)
 {
     struct frame *frame = foreign_frame(foreign);
     size_t column = foreign_column(frame, request->metric, err), pair, n_nodes = frame_n_nodes(frame);
     struct listing listing = {.frame = frame, .rows = &answer->rows};
+    double *sums = NULL;
     if (column == SIZE_MAX)
         return err->code;
     pair = frame_column_pair(frame, column);
     int code = frame_values(frame, column, NULL, &listing.own, err);
     if (code == 0)
         code = frame_values(frame, pair == SIZE_MAX ? column : pair, NULL, &listing.value, err);
-    if (code == 0 && !(listing.open = malloc((n_nodes + 1) * sizeof *listing.open)))
+    const uint32_t *depths = code == 0 ? frame_depths(frame) : NULL;
+    listing.open = malloc((n_nodes + 1) * sizeof *listing.open);
+    listing.row_of = calloc(n_nodes + 1, sizeof *listing.row_of);
+    bool is_tree = frame_is_tree(frame);
+    if (code == 0 && depths && !is_tree)
+        listing.value = sums = listed_sums(frame, listing.own, depths);
+    if (code == 0 && (!depths || !listing.open || !listing.row_of || !listing.value))
         code = error_memory(err);
     if (code == 0) {
-        const uint32_t *depths = frame_depths(frame);
         double total = total_of(frame, listing.value);
         listing.least = request->has_least ? total * request->least / 100 : 0;
         answer_begin(answer, "nodes", node_columns, NODE_COLUMNS);
-        table_put_number(answer_set_head(answer, COLUMNS(head_columns)), total);
+        struct table *head = answer_set_head(answer, head_columns, is_tree ? 1 : 2);
+        table_put_number(head, total);
         for (uint32_t i = 0; i < n_nodes; i++)
             list_node(&listing, i, depths[i]);
         close_listed(&listing, 0);
+        if (!is_tree)
+            put_other_calls(&listing, table_put_table(head, COLUMNS(call_columns)));
     }
+    free(sums);
+    free(listing.row_of);
     free(listing.open);
     return code;
 }

@@ -6,7 +6,7 @@ import re
 import tree
 
 TABLE = "tests/meta/statements.tsv"
-NUMBERS = [str(i + 1) for i in range(53)] + [f"i{i + 1}" for i in range(23)]  # statements, and items of the time line
+NUMBERS = [str(i + 1) for i in range(53)] + [f"i{i + 1}" for i in range(23)] + [f"v{i + 1}" for i in range(11)]  # statements, items of the time line, rows of the viewer
 
 
 def why_not(test, lists):

@@ -113,7 +113,7 @@ function chosen(tree, least, isJoined, label) {
             return;
         const line = lines.get(from * BOXES_MAX + to);
         if (line)
-            line.cost += calls.cost[i];
+            line.cost = (line.cost || 0) + (calls.cost[i] || 0);
         else
             lines.set(from * BOXES_MAX + to, {from, to, cost: calls.cost[i], isBack: false});
     });
@@ -229,8 +229,8 @@ export class CallGraph {
             const from = boxes[line.from], to = boxes[line.to], x1 = from.x + BOX_WIDTH / 2, y1 = from.y + BOX_HEIGHT, x2 = to.x + BOX_WIDTH / 2, y2 = to.y;
             const bend = line.isBack ? RANK : (y2 - y1) / 2, side = line.isBack ? BOX_WIDTH * 0.7 : 0;
             const path = svg("path", {d: `M${x1 + side / 2},${y1 - (side ? BOX_HEIGHT / 2 : 0)} C${x1 + side},${y1 + bend} ${x2 + side},${y2 - bend} ${x2 + side / 3},${y2}`,
-                "class": line.isBack ? "back" : "", "stroke-width": Math.max(1, Math.min(8, (8 * line.cost) / (total || 1))), "marker-end": "url(#tip)"});
-            return [path, svg("text", {x: (x1 + x2) / 2 + side, y: (y1 + y2) / 2, "class": "cost"}, part(line.cost))];
+                "class": line.isBack ? "back" : "", "stroke-width": Math.max(1, Math.min(8, (8 * line.cost) / (total || 1) || 0)), "marker-end": "url(#tip)"});
+            return [path, svg("text", {x: (x1 + x2) / 2 + side, y: (y1 + y2) / 2, "class": "cost"}, Number.isNaN(line.cost) ? "" : part(line.cost))];
         });
         this.groups = boxes.map((box) => {
             const isCircle = box.keys.length > 1 || circular.includes(box.name), room = 24, name = box.name.length > room ? box.name.slice(0, room - 1) + "\u2026" : box.name;

@@ -539,5 +539,14 @@ export function callsOf(tree) {
             edgeUntil[edge] = end[i];
         }
     }
+    // Calls of what is elsewhere in the tree: what they cost is not known.
+    for (const {caller, callee} of tree.nodes.head.calls || []) {
+        const [from, to] = [caller, callee].map((row) => number[keysOf(tree.nodes).key[row]]);
+        if (from < 0 || to < 0 || edges[from].has(to))
+            continue;
+        edges[from].set(to, made.from.push(from) - 1);
+        made.to.push(to);
+        made.cost.push(NaN);
+    }
     return made;
 }

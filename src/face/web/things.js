@@ -224,11 +224,29 @@ const is = (item) => ({item, why: ""});
 const none = (why) => ({item: "", why});
 
 /**
+ * The costliest variable of a type, of an allocation site, or that has a field; "" where there is none.
  * @param {Tables} t
  * @param {string} item
  */
+function costliestOf(t, item) {
+    const kind = kindOf(item), name = nameOf(item), key = kind === "type" ? "type" : kind === "site" ? "alloc_site" : kind === "field" ? "variable" : "";
+    for (let i = 0; key && i < t.vars.n; i++) {
+        const text = t.vars.text(key, i);
+        if (text && (text === name || (kind === "field" && name.startsWith(text) && /^[.[-]/.test(name.slice(text.length)))))
+            return t.vars.text("item", i);
+    }
+    return "";
+}
+
+/**
+ * @param {Tables} t
+ * @param {string} item
+ * @returns {Stand}
+ */
 function lineOf(t, item) {
-    const kind = kindOf(item), row = rowOf(t, item);
+    const kind = kindOf(item), row = rowOf(t, item), data = costliestOf(t, item);
+    if (data)
+        return lineOf(t, data);
     if (kind === "line")
         return is(item);
     if (kind === "variable") {
@@ -253,8 +271,11 @@ function lineOf(t, item) {
  * @returns {Stand}
  */
 function functionOf(t, item) {
+    const data = costliestOf(t, item);
     if (kindOf(item) === "function")
         return is(item);
+    if (data)
+        return functionOf(t, data);
     if (kindOf(item) === "variable") {
         const first = (rowOf(t, item) >= 0 && (t.vars.json("lines", rowOf(t, item)) || [])[0]) || null;
         const found = first ? functionItem(t, first.function, "") : "";
@@ -275,6 +296,9 @@ function functionOf(t, item) {
 function variableOf(t, item) {
     if (kindOf(item) === "variable")
         return is(item);
+    const own = costliestOf(t, item);
+    if (own)
+        return is(own);
     const table = kindOf(item) === "function" ? t.functions : t.lines;
     const row = kindOf(item) === "function" ? rowOf(t, item) : rowOf(t, lineOf(t, item).item);
     const data = row >= 0 ? (table.json("data", row) || [])[0] : null;
