@@ -197,8 +197,14 @@ static const struct item_link function_links[] = {
     {NULL, NULL, NULL},
 };
 
+static void put_full_function(const struct items *items, const struct item *item, struct buf *out)
+{
+    buf_printf(out, "%s@%s@%s", model_text(items->model, item->function), model_text(items->model, item->module),
+               model_text(items->model, item->file));
+}
+
 const struct item_kind item_function = {"function", "a function, by what it costs itself", make_functions,
-                                        function_links};
+                                        function_links, put_full_function};
 
 /* --- lines --- */
 
@@ -254,7 +260,7 @@ static const struct item_link line_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_line = {"line", "a line of a file", make_lines, line_links};
+const struct item_kind item_line = {"line", "a line of a file", make_lines, line_links, NULL};
 
 /* --- loops --- */
 
@@ -330,7 +336,7 @@ static const struct item_link loop_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_loop = {"loop", "a loop, by its first line", make_loops, loop_links};
+const struct item_kind item_loop = {"loop", "a loop, by its first line", make_loops, loop_links, NULL};
 
 /* --- instructions --- */
 
@@ -364,7 +370,7 @@ static const struct item_link instruction_links[] = {
 
 const struct item_kind item_instruction = {"instruction",
                                            "a machine instruction, where hpcprof --instructions kept them",
-                                           make_instructions, instruction_links};
+                                           make_instructions, instruction_links, NULL};
 
 /* --- files and modules --- */
 
@@ -411,7 +417,7 @@ static const struct item_link file_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_file = {"file", "a source file", make_files, file_links};
+const struct item_kind item_file = {"file", "a source file", make_files, file_links, NULL};
 
 static int make_modules(struct items *items, struct item_list *list, struct error *err)
 {
@@ -428,7 +434,7 @@ static const struct item_link module_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_module = {"module", "the program, or a library", make_modules, module_links};
+const struct item_kind item_module = {"module", "the program, or a library", make_modules, module_links, NULL};
 
 /* --- regions of the program --- */
 
@@ -454,7 +460,7 @@ static const struct item_link region_links[] = {
 };
 
 const struct item_kind item_region = {"region", "a part of the program that it marked itself", make_regions,
-                                      region_links};
+                                      region_links, NULL};
 
 /* --- nodes of the trees --- */
 
@@ -513,4 +519,4 @@ static const struct item_link node_links[] = {
 };
 
 const struct item_kind item_node = {"node", "a node of the tree of calls or of data, by its number", make_nodes,
-                                    node_links};
+                                    node_links, NULL};

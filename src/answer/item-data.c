@@ -43,6 +43,14 @@ static void put_field(const struct report_row *row, const struct report_field *f
                row->is_twin && row->site ? row->site : "");
 }
 
+/* Of variables and fields. */
+static void put_full_name(const struct items *items, const struct item *item, struct buf *out)
+{
+    const struct report_row *row = &items->report.rows[item->ref];
+    bool is_full = row->is_twin || !row->site || !*row->site;
+    buf_printf(out, "%s%s%s", item->name, is_full ? "" : " from ", is_full ? "" : row->site);
+}
+
 /* The line that took most of a variable. */
 static size_t line_of_variable(struct items *items, const struct item *item, struct error *err)
 {
@@ -132,8 +140,9 @@ static const struct item_link variable_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_variable = {
-    "variable", "a variable, or a row of the report that is none, such as <compute>", make_variables, variable_links};
+const struct item_kind item_variable = {"variable",
+                                        "a variable, or a row of the report that is none, such as <compute>",
+                                        make_variables, variable_links, put_full_name};
 
 /* The row of the report that the items of a list have their place from. */
 static size_t variable_at(struct items *items, const struct item *item, struct error *err)
@@ -165,7 +174,8 @@ static const struct item_link field_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_field = {"field", "a field of a variable's elements", make_fields, field_links};
+const struct item_kind item_field = {"field", "a field of a variable's elements", make_fields, field_links,
+                                     put_full_name};
 
 /* --- types --- */
 
@@ -190,7 +200,7 @@ static const struct item_link type_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_type = {"type", "the type of the elements of variables", make_types, type_links};
+const struct item_kind item_type = {"type", "the type of the elements of variables", make_types, type_links, NULL};
 
 /* --- allocation sites --- */
 
@@ -245,4 +255,4 @@ static const struct item_link site_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_site = {"site", "where variables are allocated or declared", make_sites, site_links};
+const struct item_kind item_site = {"site", "where variables are allocated or declared", make_sites, site_links, NULL};

@@ -220,6 +220,22 @@ static size_t find_end(const struct item_list *list, const char *words)
     return found;
 }
 
+/* The thing with this full name. */
+static size_t find_full(const struct items *items, const struct item_kind *kind, const struct item_list *list,
+                        const char *words)
+{
+    size_t found = ITEM_NONE;
+    struct buf name = {0};
+    for (size_t i = 0; kind->put_full && i < list->n && found == ITEM_NONE; i++) {
+        name.len_bytes = 0;
+        kind->put_full(items, &list->items[i], &name);
+        if (name.data && !name.failed && strcmp(name.data, words) == 0)
+            found = i;
+    }
+    buf_fini(&name);
+    return found;
+}
+
 int items_find(struct items *items, const char *identity, const struct item_kind **kind, const struct item **item,
                struct error *err)
 {
@@ -234,6 +250,8 @@ int items_find(struct items *items, const char *identity, const struct item_kind
     size_t position = item_list_find(list, identity + n + 1);
     if (position == ITEM_NONE)
         position = find_end(list, identity + n + 1);
+    if (position == ITEM_NONE)
+        position = find_full(items, kinds[number], list, identity + n + 1);
     if (position == ITEM_NONE)
         return refuse_name(kinds[number], list, identity + n + 1, err);
     *kind = kinds[number];
@@ -351,6 +369,8 @@ unsigned char *item_twins(const struct code_table *functions, uint32_t **first_o
     size_t n_strings = functions->model->strings.n_strings;
     uint32_t *firsts = calloc(n_strings + 1, sizeof *firsts);
     unsigned char *twins = calloc(n_strings + 1, 1);
+    if (twins && functions->model->names_in_full)
+        memset(twins, TWIN_MODULE | TWIN_FILE, n_strings);
     for (size_t i = 0; firsts && twins && i < functions->n_rows; i++) {
         const struct code_row *row = &functions->rows[i];
         uint32_t *first = &firsts[row->function];
@@ -428,7 +448,7 @@ void item_put_row(const struct report_row *row, struct buf *out)
 void item_put_subject(const struct items *items, const struct item_kind *kind, const struct item *item, struct buf *out)
 {
     bool is_function = kind == &item_function;
-    if (is_function && items->twins && items->twins[item->function])
+    if (is_function && items->twins && items->twins[item->function] && item->file)
         buf_printf(out, "%s:", model_text(items->model, item->file));
     buf_printf(out, "%s", is_function ? model_text(items->model, item->function) : item->name);
 }

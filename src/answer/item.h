@@ -44,6 +44,9 @@ struct item_kind {
     /* Adds the things of a database, in the order of the list, and sets its total. err: ERR_MEMORY */
     int (*make)(struct items *items, struct item_list *list, struct error *err);
     const struct item_link *links; /* the nearest kinds first; NULL: none */
+    /* Appends the name that tells a thing from others that may be called the same, whether there are any; NULL: there
+     * never are. */
+    void (*put_full)(const struct items *items, const struct item *item, struct buf *out);
 };
 
 /* The things of a database, made kind by kind when they are asked for. */
@@ -70,7 +73,8 @@ const struct item_kind *item_kind_find(const char *name);
 /* All things of a kind. Valid as long as the items; NULL on an error.  err: ERR_MEMORY */
 const struct item_list *items_list(struct items *items, const struct item_kind *kind, struct error *err);
 
-/* The thing that an identity names, "KIND:NAME"; a file may lack directories where one thing ends so.  err:
+/* The thing that an identity names, "KIND:NAME"; a file may lack directories where one thing ends so, and the name may
+ * be full where that is not needed. In full (model.names_in_full) it stays the same while a measurement grows.  err:
  * ERR_NOT_FOUND (no such kind or thing; says which names are like it), ERR_MEMORY */
 int items_find(struct items *items, const char *identity, const struct item_kind **kind, const struct item **item,
                struct error *err);

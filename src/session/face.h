@@ -34,6 +34,10 @@ int session_open_streams(const char *const *paths, size_t n_paths, struct sessio
  * lines is answered with the reason.  err: as session_open_recordings */
 int session_add_recordings(struct session *session, const struct recordings *recordings, struct error *err);
 
+/* From here on things are named in full, so that they keep their names in newer sessions of the same program. Before
+ * anything is asked. */
+void session_name_in_full(struct session *session);
+
 /* Gives the recordings of one session to another one, which has none yet. */
 void session_move_recordings(struct session *from, struct session *to);
 

@@ -162,6 +162,11 @@ void session_close(struct session *session)
     free(session);
 }
 
+void session_name_in_full(struct session *session)
+{
+    session->model.names_in_full = true;
+}
+
 const struct model *session_model(const struct session *session)
 {
     return session->has_streams_alone ? NULL : &session->model;

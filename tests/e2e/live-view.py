@@ -38,9 +38,9 @@ def run(*words, status=0):
 class Program:
     """live.c, which touches red alone, under hpcrun until its input ends."""
 
-    def __init__(self, place, name, *options):
+    def __init__(self, place, name, *options, command=None):
         self.directory = place / f"{name}.m"
-        self.process = subprocess.Popen([BUILD / "hpcrun", "-e", "EADDR@f500", *options, "-o", self.directory, place / "live", "3600", "2"],
+        self.process = subprocess.Popen([BUILD / "hpcrun", "-e", "EADDR@f500", *options, "-o", self.directory, *(command or (place / "live", "3600", "2"))],
                                         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.pid = str(self.process.pid)
         wait_for(lambda: (self.status() or {}).get("address_samples", 0) > 100, "the program has no samples")
@@ -415,6 +415,77 @@ def check_clock(place):
     screen.close()
 
 
+TWINS_C = """
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+static double use(volatile double *data)
+{
+    double sum = 0;
+    for (int i = 0; i < 200000; i++)
+        sum += data[i];
+    return sum;
+}
+__attribute__((noinline)) static double first(void)
+{
+    static volatile double *twin;
+    twin = twin ? twin : calloc(200000, sizeof *twin);
+    return use(twin);
+}
+__attribute__((noinline)) static double second(void)
+{
+    static volatile double *twin;
+    twin = twin ? twin : calloc(200000, sizeof *twin);
+    return use(twin);
+}
+int main(void)
+{
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    int has_both = 0;
+    double sum = 0;
+    char c;
+    for (;;) {
+        for (int i = 0; i < 100; i++)
+            sum += has_both && i % 10 ? second() : first();
+        if (poll(&input, 1, 0) == 0)
+            continue;
+        if (read(0, &c, 1) != 1)
+            return sum > 1 ? 8 : 7;
+        has_both = 1;
+    }
+}
+"""
+
+
+def check_twins(place):
+    """What is chosen stays so when a second variable of its name comes, which costs more, and when the program has ended."""
+    (place / "twins.c").write_text(TWINS_C, encoding="utf-8")
+    run("gcc", "-g", "-O1", "-o", place / "twins", place / "twins.c")
+    program = Program(place, "twins", command=(place / "twins",))
+    screen = opened(place, program)
+    screen.press("2", "Home")
+    expect("twin" in chosen(screen.lines()) and "first" in chosen(screen.lines()), f"the first variable is {chosen(screen.lines())}")
+    program.process.stdin.write(b"x")
+    program.process.stdin.flush()
+
+    def has_both(lines):
+        rows = [line for line in lines if "twin" in line[:50] and "heap" in line]
+        return len(rows) == 2 and "second" in rows[0]
+
+    seen(screen, has_both, "the second variable does not come to the top")
+    expect("first" in chosen(screen.lines()) and "twin" in chosen(screen.lines()), f"another one is chosen: {chosen(screen.lines())}")
+    screen.press("3")
+    expect("first" in "\n".join(screen.lines()[2:8]), f"view 3 is about another one: {screen.lines()[:9]}")
+    expect(program.end() == 7, "twins: the program ends in another way")
+    seen(screen, lambda lines: "has ended after" in lines[0], "the end is not told")
+    time.sleep(2)
+    screen.press("2")
+    expect("first" in chosen(screen.lines()) and "twin" in chosen(screen.lines()), f"at the end another one is chosen: {chosen(screen.lines())}")
+    screen.write("q")
+    screen.end()
+    screen.close()
+
+
 def check_words(place):
     """A word that means nothing is refused, whatever the others mean."""
     program = Program(place, "words")
@@ -427,7 +498,7 @@ def check_words(place):
     program.end()
 
 
-CHECKS = {"killed": check_killed, "stopped": check_stopped, "clock": check_clock, "words": check_words, "copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
+CHECKS = {"killed": check_killed, "stopped": check_stopped, "clock": check_clock, "twins": check_twins, "words": check_words, "copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
 
 
 def main():

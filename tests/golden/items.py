@@ -155,6 +155,16 @@ def shares(database, report, key, name):
     return sums
 
 
+def full_name(row, one):
+    """The name that tells a thing from others that may be called the same; one: what stands for it."""
+    known = {other["kind"]: (other["item"] or "").partition(":")[2] for other in one}
+    if row["item"].startswith(("variable:", "field:")) and known.get("site") and " from " not in row["item"]:
+        return f"{row['item']} from {known['site']}"
+    if row["item"].startswith("function:") and known.get("module") and known.get("file") and "@" not in row["item"]:
+        return f"{row['item']}@{known['module']}@{known['file']}"
+    return row["item"]
+
+
 def check_any(database):
     """Of any database: names are unique, each is found, stands for itself, and its share is that of the report. Returns
     how many things were looked at."""
@@ -174,6 +184,8 @@ def check_any(database):
             one = ask(database, row["item"])
             expect(one[0] == {**row, "kind": kind, "missing": None}, f"{database.name}: {row['item']}: {one[0]}, not {row}")
             expect(all((other["item"] is None) != (other["missing"] is None) for other in one), f"{database.name}: {row['item']}: {one}")
+            if full_name(row, one) != row["item"]:
+                expect(ask(database, full_name(row, one))[0] == one[0], f"{database.name}: {full_name(row, one)} is not {row['item']}")
             n += 1
     for kind, report, key, name in (("line", "lines", "own_share", lambda row: f"line:{row['file']}:{row['line']}"),
                                     ("variable", "vars", "share", lambda row: "variable:" + row["variable"])):

@@ -34,6 +34,8 @@ static int open_session(struct follow *follow, struct session **session, struct 
     struct recordings inputs = {0};
     struct error ignored;
     int code = session_open(&path, 1, session, err);
+    if (code == 0)
+        session_name_in_full(*session);
     bool has_time = code == 0 && recording && (has_files(recording, "events") || has_files(recording, "sched"));
     if (has_time && recordings_add(&inputs, recording, false, TOPOLOGY_VIEW_NUMATREE, NULL, &ignored) == 0)
         (void)session_add_recordings(*session, &inputs, &ignored);

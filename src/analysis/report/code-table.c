@@ -648,7 +648,7 @@ bool report_is_named(const struct report_row *row, const char *name)
 {
     size_t n = strlen(row->name);
     return strcmp(row->name, name) == 0 ||
-           (row->is_twin && row->site && strncmp(row->name, name, n) == 0 && strncmp(name + n, " from ", 6) == 0 &&
+           (row->site && *row->site && strncmp(row->name, name, n) == 0 && strncmp(name + n, " from ", 6) == 0 &&
             strcmp(row->site, name + n + 6) == 0);
 }
 

@@ -829,7 +829,7 @@ static int mark_twins(struct report *report, struct error *err)
         names[i] = (char *)(uintptr_t)report->rows[i].name; /* is only read */
     ok = ok && report_find_twins(names, report->n_rows, is_twin);
     for (size_t i = 0; ok && i < report->n_rows; i++)
-        report->rows[i].is_twin = is_twin[i];
+        report->rows[i].is_twin = is_twin[i] || report->model->names_in_full;
     free(names);
     free(is_twin);
     return ok ? 0 : error_memory(err);

@@ -80,7 +80,7 @@ struct report_row {
     char *site;                          /* "function (file:line)", "file:line", module, or "" */
     double value;                        /* of the metric */
     double fraction;                     /* of the variable's samples: those that waited have rows of their own */
-    bool is_twin;                        /* another row has the same name: the site tells them apart */
+    bool is_twin;                        /* another row has the same name, or may have: the site tells them apart */
     bool is_waiting;                     /* samples that waited; site says for what */
     struct report_construct *constructs; /* [n_constructs] what it waited for, by value, highest first */
     size_t n_constructs;

@@ -30,17 +30,10 @@ static void drop_oldest(struct screen *screen)
     screen->past[screen->n_past] = (struct past){0};
 }
 
-/* What an item had in an earlier look. A second variable of a name gives both longer names, of which the earlier look
- * knows the short one. */
+/* What an item had in an earlier look. */
 static double value_before(const struct past *before, const char *item)
 {
-    const char *from = strstr(item, " from ");
-    char name[256];
     int64_t at = strtab_find(&before->items, item);
-    if (at < 0 && from && (size_t)(from - item) < sizeof name) {
-        (void)snprintf(name, sizeof name, "%.*s", (int)(from - item), item);
-        at = strtab_find(&before->items, name);
-    }
     return at < 0 ? 0 : before->values[at];
 }
 
@@ -145,7 +138,9 @@ static void put_back(struct screen *screen, struct kept *kept)
         kept->place.len_bytes && kept->place.data && !*pane->why ? find_place(screen, kept->place.data) : SIZE_MAX;
     if (at != SIZE_MAX)
         pane->cursor = screen->now.cursor = at;
+    size_t page = layout_of(screen).list_h, last = pane->n > page ? pane->n - page : 0;
     pane->top = pane->cursor > kept->offset ? pane->cursor - kept->offset : 0;
+    pane->top = pane->top < last ? pane->top : last; /* what is above the cursor now is not hidden for nothing */
     pane_tell(screen);
     screen->is_in_detail = kept->is_in_detail;
     if (screen->overlay.n || kept->detail_top < screen->detail.n)
