@@ -7,7 +7,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes) \
+#define FIELD(record, field, bytes)                                                                                    \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(arena_node, 40);
@@ -321,7 +321,7 @@ FIELD(arena_header, debug, 82952);
 FIELD(arena_header, debug_run, 82960);
 FIELD(arena_header, n_debug_runs, 82964);
 FIELD(arena_header, n_debug_lost, 82968);
-FIELD(arena_header, debug_pad, 82972);
+FIELD(arena_header, slow_most, 82972);
 FIELD(arena_header, is_paused, 82976);
 FIELD(arena_header, slow_least, 82980);
 FIELD(arena_header, paused_ns, 82984);

@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 26
+#define ARENA_VERSION 27
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 2048 /* the first records of a thread's tree share a page: each page costs a thread a fault */
 #define ARENA_RUN_CHUNKS 32    /* of the longest run */
@@ -790,7 +790,7 @@ struct arena_header {
     _Atomic uint32_t debug_run;         /* 1 + index of the chunk that begins the run for its lines, 0 = none yet */
     _Atomic uint32_t n_debug_runs;      /* begun so far; at most ARENA_DEBUG_RUNS */
     _Atomic uint32_t n_debug_lost;      /* lines that there was no room for */
-    uint32_t debug_pad;
+    _Atomic uint32_t slow_most;         /* the largest slow_least that there was */
     /* What the owner asks for from outside, by the companion; the process reads it with each sample. */
     _Atomic uint32_t is_paused;       /* 1: no samples are taken */
     _Atomic uint32_t slow_least;      /* clocks tick at most 1/2^this as often as the plan says */

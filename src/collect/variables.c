@@ -166,16 +166,17 @@ static char *allocator_note(const struct collected_process *process)
 static void put_control_notes(const struct arena_header *header, struct buf *out)
 {
     uint64_t paused_ns = view_count(&header->paused_ns), since_ns = view_count(&header->paused_since_ns);
-    unsigned slow = atomic_load(&header->slow_least);
+    unsigned slow = atomic_load(&header->slow_least), slow_most = atomic_load(&header->slow_most);
     bool is_running = atomic_load(&header->state) != ARENA_ENDED;
     paused_ns += is_running ? arena_pause_ns(header, clock_now_ns(CLOCK_MONOTONIC)) : 0;
     if (paused_ns || since_ns)
         buf_printf(out, "%s%.200s: its sampling was paused from outside for %.1f s%s: what it did then is missing.",
                    out->len_bytes ? " " : "", header->argv0, (double)paused_ns / CLOCK_S_NS,
                    since_ns ? ", and still was at the end" : "");
-    if (slow)
-        buf_printf(out, "%s%.200s: its owner had its clocks tick 1/%u as often as planned.", out->len_bytes ? " " : "",
-                   header->argv0, 1u << (slow & 31));
+    if (slow_most)
+        buf_printf(out, "%s%.200s: its owner had its clocks tick 1/%u as often as planned%s.",
+                   out->len_bytes ? " " : "", header->argv0, 1u << (slow_most & 31),
+                   slow == slow_most ? "" : " for a while");
 }
 
 /* What reports say of the process's blocks; NULL: nothing, or out of memory. The caller frees it. */

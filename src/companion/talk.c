@@ -447,6 +447,13 @@ static bool begin_phase(struct arena_header *arena, const char *name)
     return true;
 }
 
+static void set_slow(struct arena_header *arena, uint32_t slow)
+{
+    atomic_store(&arena->slow_least, slow);
+    if (slow > atomic_load(&arena->slow_most))
+        atomic_store(&arena->slow_most, slow);
+}
+
 struct companion_wishes companion_wishes_of(const struct companion_process *process)
 {
     struct companion_wishes wishes = {0};
@@ -461,7 +468,7 @@ struct companion_wishes companion_wishes_of(const struct companion_process *proc
 
 void companion_wishes_grant(struct companion_process *process, const struct companion_wishes *wishes)
 {
-    atomic_store(&process->arena->slow_least, wishes->slow_least);
+    set_slow(process->arena, wishes->slow_least);
     if (wishes->is_paused)
         set_paused(process->arena, true);
     (void)begin_phase(process->arena, wishes->phase);
@@ -499,7 +506,7 @@ static bool control_one(struct companion_process *process, const struct wished *
     if (wished->wish == WISH_PAUSE || wished->wish == WISH_RESUME)
         set_paused(process->arena, wished->wish == WISH_PAUSE);
     else if (wished->wish == WISH_RATE)
-        atomic_store(&process->arena->slow_least, wished->slow);
+        set_slow(process->arena, wished->slow);
     else if (wished->wish == WISH_MARK)
         why = begin_phase(process->arena, wished->argument) ? NULL : "it has as many phases as there is room for";
     else if (!(why = why_unsaved(process)))

@@ -576,6 +576,11 @@ const char *follow_recording(struct follow *follow)
     return follow->is_over && follow->n_dirs == 1 ? follow->dirs[0].path : NULL;
 }
 
+const char *follow_directory(const struct follow *follow, size_t i)
+{
+    return i < follow->n_dirs ? follow->dirs[i].path : NULL;
+}
+
 void follow_hold(struct follow *follow, bool is_held)
 {
     follow->is_held = is_held;

@@ -303,5 +303,5 @@ int running_show(const char *const *words, const struct running_show *how, FILE 
     if (has_keys && status == 0)
         (void)fprintf(out, "\n");
     running_fini(&watch.list);
-    return status ? status : keys.is_over ? 128 + keys.is_over : 0;
+    return status;
 }

@@ -190,6 +190,8 @@ const char *follow_take(struct follow *follow);
 void follow_opened(struct follow *follow);
 /* The measurement of the one that was taken, for its time line; NULL: it is not there. It stays as long as that. */
 const char *follow_recording(struct follow *follow);
+/* Measurement directory i of all that was seen, NULL behind the last. */
+const char *follow_directory(const struct follow *follow, size_t i);
 /* Makes none any more, or again. */
 void follow_hold(struct follow *follow, bool is_held);
 void follow_state(const struct follow *follow, struct follow_state *state);

@@ -182,6 +182,21 @@ def check_weights(place, seconds):
     return answer
 
 
+def check_rate(place):
+    """Who lowered the rate is told, also where it was raised again."""
+    program = Program(place, "rate", 3600)
+    program.wait_for(50)
+    program.control("rate", "60")
+    time.sleep(4)
+    program.control("rate", "500")
+    time.sleep(1)
+    program.end()
+    run(BUILD / "hpcprof", "-q", "-o", place / "rate", program.directory)
+    text = " ".join(run(BUILD / "hpcquery", "vars", place / "rate").stdout.split())
+    expect("which its owner lowered from outside (hpcrun --control)" in text, f"the rate is explained as {re.search('rate .{200}', text)}")
+    expect("as often as planned for a while" in text, f"no note says that it was for a while: {text}")
+
+
 def check_time(place):
     """A quarter of the rate, and the samples stand for the same time."""
     program = Program(place, "time", 3600)
@@ -500,7 +515,7 @@ def main():
         subprocess.run([os.environ.get("CC", "cc").split()[-1], "-O1", "-g", "-pthread", "-o", place / "live", SOURCE / "tests/e2e/live.c"],
                        check=True)
         checks = {"seconds": lambda: check_seconds(place, arguments.seconds), "snapshots": lambda: check_snapshots(place),
-                  "weights": lambda: check_weights(place, 15), "time": lambda: check_time(place), "cost": lambda: check_cost(place), "forks": lambda: check_forks(place), "unsaved": lambda: check_unsaved(place), "paused-end": lambda: check_paused_end(place),
+                  "weights": lambda: check_weights(place, 15), "rate": lambda: check_rate(place), "time": lambda: check_time(place), "cost": lambda: check_cost(place), "forks": lambda: check_forks(place), "unsaved": lambda: check_unsaved(place), "paused-end": lambda: check_paused_end(place),
                   "users": lambda: check_users(place), "kills": lambda: check_kills(place, arguments.kills, random.Random(arguments.seed))}
         try:
             for key, check in checks.items():

@@ -210,10 +210,26 @@ def check_keys(scratch):
     expect(len(rows) == 1 and "mesh->neighbour" in rows[0], f"a filter keeps {rows}")
     screen.press("y")
     expect(screen.screen.copied == ["hpcquery vars minicg"], f"y copies {screen.screen.copied}")
+    screen.press("Enter")
+    expect("mesh->neighbour" in screen.lines()[0], f"behind a filter Enter opens what was chosen before: {screen.lines()[0]}")
+    screen.press("Back", "f", *(["Back"] * 6), "Enter", "/", "rhs", "Enter", "/")
+    expect(screen.lines()[-1] == "search:", f"a new search begins with {screen.lines()[-1]!r}")
+    screen.press("neighb", "Enter")
+    expect(any(line.startswith(">*") and "mesh->neighbour" in line for line in screen.lines()), f"a second search does not find: {screen.lines()[2:12]}")
     screen.write("q")
     screen.end()
     expect("hpcquery vars minicg" in "\n".join(screen.lines()), "what was copied is not printed at the end")
     screen.close()
+
+
+def check_foot(scratch):
+    """The last line always says how one gets out, whatever else stands there."""
+    screen = opened(scratch, "minicg")
+    for keys in (("2", "/", "s", "Enter"), ("f", "state", "Enter"), ("/", "x" * 90, "Enter", "Down"), ("f", "y" * 90, "Enter", "Up")):
+        screen.press(*keys)
+        expect(screen.lines()[-1].endswith("? keys  q quit") or screen.lines()[-1].endswith("y copy  q quit") or screen.lines()[-1].endswith("s sort  q quit"),
+               f"after {keys} the last line is {screen.lines()[-1]!r}")
+    quit_it("foot", screen)
 
 
 def check_browser(scratch):
@@ -480,7 +496,7 @@ def main():
             GOLDEN.write_text(text_of_screens(), encoding="utf-8")
         else:
             compare(GOLDEN.read_text(encoding="utf-8"))
-        for check in (check_differences, check_keys, check_browser, check_hostile, check_signals, check_stop):
+        for check in (check_differences, check_keys, check_foot, check_browser, check_hostile, check_signals, check_stop):
             check(scratch)
         n = check_numbers(scratch, "minicg", ["minicg"], "minicg", STEPS // 2, 3)
         n += check_numbers(scratch, "compared", ["before-db", "after-db"], "after-db", STEPS - STEPS // 2, 5)

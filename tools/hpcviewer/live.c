@@ -136,6 +136,11 @@ static bool is_newer(void *context)
     return ((const struct live_view *)context)->is_newer;
 }
 
+static const char *directory(void *context, size_t i)
+{
+    return follow_directory(((const struct live_view *)context)->follow, i);
+}
+
 static void hold(void *context)
 {
     struct live_view *live = context;
@@ -183,7 +188,7 @@ static void step_all(void *context)
 
 int live_view_show(struct live_view *live, const struct term_choice *choice, struct error *err)
 {
-    static const struct term_live functions = {is_newer, renew, tell, hold, is_paused, control};
+    static const struct term_live functions = {is_newer, renew, tell, directory, hold, is_paused, control};
     const struct term_host host = {.context = live,
                                    .browse = browse,
                                    .poll = poll_all,

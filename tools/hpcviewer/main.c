@@ -156,8 +156,11 @@ static const struct option_spec spec = {
                    "NO_COLOR  If it is not empty, the terminal shows no colors.\n"
                    "TERM  Of a terminal that is dumb, lines are printed as with --plain.\n"
                    "COLUMNS  How wide the lines of --plain are; 79 without it.",
-    .exit_status = "0 when the page was written, or was served until it was closed or Ctrl-C came; 1 when that was not "
-                   "possible; 2 for a wrong command line.",
+    .exit_status =
+        "0 when the page was written, or what was shown has ended: by q, by Ctrl-C or another signal that "
+        "means stop, since the last page was closed or all programs had ended; 1 when that was not possible; "
+        "2 for a wrong command line. A signal ends what --live prints without a terminal (--plain, --json) "
+        "as it ends other programs.",
     .see_also = "hpcrun(1), hpcprof(1), hpcquery(1)",
     .choices = choices,
 };
@@ -593,7 +596,8 @@ static int serve_alone(struct viewer *viewer, struct error *err)
 /* --live: what runs, in the views of a database. */
 static int follow(struct viewer *viewer, struct error *err)
 {
-    const struct term_choice choice = {.is_plain = wants_lines(viewer), .keys = viewer->keys, .paths = {"DB", NULL}};
+    const struct term_choice choice = {
+        .is_plain = wants_lines(viewer), .keys = viewer->keys, .paths = {"live-database", NULL}};
     struct live_view *live;
     int code = live_view_begin(&live, viewer->words, &viewer->served, err);
     if (code == 0)

@@ -145,6 +145,17 @@ static void put_path(const char *path, struct buf *out)
     buf_fini(&word);
 }
 
+/* Of a program that runs there is no database: what makes one. */
+static void put_making(const struct screen *screen, struct buf *out)
+{
+    const char *directory;
+    buf_printf(out, "hpcprof -q -o");
+    put_path(screen->choice->paths[0], out);
+    for (size_t i = 0; (directory = screen->host->live->directory(screen->host->context, i)); i++)
+        put_path(directory, out);
+    buf_printf(out, " && ");
+}
+
 void look_put_command(struct screen *screen, struct buf *out)
 {
     const struct view *view = view_now(screen);
@@ -152,6 +163,8 @@ void look_put_command(struct screen *screen, struct buf *out)
     if (view->command && !*screen->pane.why)
         view->command(screen, &words);
     if (words.len_bytes && words.data) {
+        if (screen->host->live)
+            put_making(screen, out);
         buf_printf(out, "hpcquery%s", words.data);
         if (view == &view_compare && screen->choice->paths[1])
             put_path(screen->choice->paths[1], out);

@@ -201,6 +201,15 @@ void pane_open(struct screen *screen)
     pane_tell(screen);
 }
 
+void pane_filter(struct screen *screen, const char *words)
+{
+    bool was_here = find_active(screen) != SIZE_MAX;
+    look_set(&screen->now, LOOK_FILTER, words);
+    pane_open(screen);
+    if (was_here && screen->pane.n && find_active(screen) == SIZE_MAX)
+        pane_move(screen, screen->pane.cursor);
+}
+
 void pane_tell(struct screen *screen)
 {
     size_t row = pane_row(screen);

@@ -267,6 +267,10 @@ bool pane_add(struct pane *pane, uint32_t row);
 size_t pane_row(const struct screen *screen);
 char *pane_item(struct screen *screen);
 
+/* Shows the rows alone that have these words. Where the active thing is not among them any more, what is under the
+ * cursor becomes it. */
+void pane_filter(struct screen *screen, const char *words);
+
 /* Puts the cursor on a place of the list, or where there is one; what is there becomes the active thing. */
 void pane_move(struct screen *screen, size_t cursor);
 

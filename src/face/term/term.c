@@ -74,6 +74,31 @@ void put_tabs(struct screen *screen, struct line *line)
     }
 }
 
+/* What is said of keys, the longest first: the last one is always there. */
+static const char *const hints[] = {"  ? keys  Enter open  / search  f filter  s sort  y copy  q quit",
+                                    "  ? keys  / search  f filter  s sort  q quit", "  ? keys  q quit"};
+enum { HINTS = sizeof hints / sizeof *hints };
+
+static void put_hints(struct line *line)
+{
+    size_t i = 0;
+    while (i + 1 < HINTS && line->at + strlen(hints[i]) > line->width)
+        i++;
+    line_put(line, TONE_DIM, hints[i]);
+}
+
+/* Words of a filter or search; n_parts: so many share the room beside what is said of keys. */
+static void put_words(struct line *line, const char *label, const char *words, unsigned n_parts)
+{
+    size_t taken = line->at + strlen(hints[HINTS - 1]) + n_parts * strlen(label);
+    unsigned columns = text_columns(words, line->is_ascii),
+             room = line->width > taken ? (unsigned)(line->width - taken) / n_parts : 0;
+    if (!*words)
+        return;
+    line_put(line, TONE_DIM, label);
+    line_put_in(line, TONE_PLAIN, words, columns < room ? columns : room);
+}
+
 void put_foot(struct screen *screen, struct line *line)
 {
     const struct pane *pane = &screen->pane;
@@ -93,15 +118,9 @@ void put_foot(struct screen *screen, struct line *line)
     line_printf(line, TONE_STRONG, "%zu/%zu", pane->n ? pane->cursor + 1 : 0, pane->n);
     if (pane->n < pane->n_all && *filter)
         line_printf(line, TONE_DIM, " of %zu", pane->n_all);
-    if (*filter) {
-        line_put(line, TONE_DIM, "  filter ");
-        line_put(line, TONE_PLAIN, filter);
-    }
-    if (*screen->search) {
-        line_put(line, TONE_DIM, "  search ");
-        line_put(line, TONE_PLAIN, screen->search);
-    }
-    line_put(line, TONE_DIM, "  ? keys  Enter open  / search  f filter  s sort  y copy  q quit");
+    put_words(line, "  filter ", filter, *screen->search ? 2 : 1);
+    put_words(line, "  search ", screen->search, 1);
+    put_hints(line);
 }
 
 /* --- keys --- */
@@ -283,8 +302,7 @@ static void type_key(struct screen *screen, int key)
         } else if (what == 'K') {
             live_mark(screen, screen->typed);
         } else {
-            look_set(&screen->now, LOOK_FILTER, screen->typed);
-            pane_open(screen);
+            pane_filter(screen, screen->typed);
         }
     } else if (key >= ' ' && key < 256 && n + 1 < sizeof screen->typed) {
         screen->typed[n] = (char)key;
@@ -296,7 +314,7 @@ static void begin_typing(struct screen *screen, char what)
 {
     screen->typing = what;
     (void)snprintf(screen->typed, sizeof screen->typed, "%s",
-                   what == '/' ? screen->search : look_get(&screen->now, LOOK_FILTER));
+                   what == '/' ? "" : look_get(&screen->now, LOOK_FILTER)); /* a filter is changed, a search is new */
 }
 
 /* To what a thing is in: from a line to its function, from anything else to all. */

@@ -35,6 +35,8 @@ struct term_live {
     struct session *(*renew)(void *context);
     /* Appends how far the program is, in a few words, or in full. */
     void (*tell)(void *context, bool in_full, struct buf *out);
+    /* Measurement directory i of the programs, NULL behind the last. */
+    const char *(*directory)(void *context, size_t i);
     /* Renews it no more, or again. */
     void (*hold)(void *context);
     /* Whether its owner has paused the sampling; asks for something as hpcrun --control does, and appends what came of

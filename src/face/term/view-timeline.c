@@ -9,7 +9,7 @@
 #include "table/table.h"
 
 enum { NAME_WIDTH = 18, RUN_WIDTH = 7, LETTERS = 52 };
-enum { FLAG_LOST = 1, FLAG_PREEMPTED = 16 };
+enum { FLAG_LOST = 1, FLAG_SAMPLE = 4, FLAG_PREEMPTED = 16 };
 
 static const struct view_column columns[] = {
     {NULL, "row", NAME_WIDTH, false, false},
@@ -23,6 +23,7 @@ struct timeline_view {
     struct answer *picture; /* of the rows that are in sight */
     size_t first, n;        /* of the pane's rows */
     unsigned width;         /* buckets; 0: they were not drawn yet */
+    bool has_samples_alone; /* nobody recorded what ran: samples say when a thread did */
 };
 
 static void close_timeline(void *own)
@@ -67,6 +68,9 @@ static int open_timeline(struct screen *screen, struct error *err)
         return error_set(err, ERR_NOT_FOUND, "%s",
                          rows_of(lacking) ? cell_text(lacking, 0, "text") : "There is no recording of what ran when.");
     take_window(screen, view);
+    view->has_samples_alone = true;
+    for (size_t i = 0; i < screen->pane.n_all && view->has_samples_alone; i++)
+        view->has_samples_alone = isnan(cell_number(screen->pane.table, i, "run_ns"));
     return 0;
 }
 
@@ -113,7 +117,7 @@ static char letter_of(double key)
 }
 
 /* The character of alike buckets: what they are most. */
-static char character_of(const struct table *pixels, size_t i)
+static char character_of(const struct timeline_view *view, const struct table *pixels, size_t i)
 {
     double run = cell_number(pixels, i, "run"), wait = cell_number(pixels, i, "wait"),
            unknown = cell_number(pixels, i, "unknown");
@@ -124,6 +128,10 @@ static char character_of(const struct table *pixels, size_t i)
         return letter_of(cell_number(pixels, i, "key"));
     if (wait > 0 && wait >= unknown)
         return flags & FLAG_PREEMPTED ? '~' : '-';
+    if (flags & FLAG_SAMPLE && !(run > 0))
+        return '+';
+    if (view->has_samples_alone)
+        return '.';
     return unknown > 0 ? '?' : run > 0 ? letter_of(cell_number(pixels, i, "key")) : '\'';
 }
 
@@ -153,7 +161,7 @@ static void put_buckets(struct screen *screen, size_t row, struct line *line)
             continue;
         size_t first = (size_t)cell_number(pixels, i, "x"), n = (size_t)cell_number(pixels, i, "n");
         for (size_t x = first; x < first + n && x < width; x++)
-            text[x] = character_of(pixels, i);
+            text[x] = character_of(screen->pane.own, pixels, i);
     }
     line_put(line, TONE_PLAIN, text);
     free(text);
@@ -243,7 +251,10 @@ static void tell_bucket(struct screen *screen, size_t row, struct lines *lines)
         lines_label(lines, "", "nothing");
     else if (key >= 0)
         lines_label(lines, "most", cell_text(keys, (size_t)key, "name"));
-    if (i != SIZE_MAX) {
+    if (i != SIZE_MAX && view->has_samples_alone) {
+        bool has_sample = (unsigned)cell_number(pixels, i, "flags") & FLAG_SAMPLE;
+        lines_label(lines, "", has_sample ? "samples were taken" : "no sample was taken");
+    } else if (i != SIZE_MAX) {
         text.len_bytes = 0;
         buf_printf(&text, "%s", percent_text(100 * cell_number(pixels, i, "run") / 255, number));
         buf_printf(&text, " running, %s", percent_text(100 * cell_number(pixels, i, "wait") / 255, number));
@@ -283,7 +294,12 @@ static void tell(struct screen *screen, size_t row, struct lines *lines)
     buf_fini(&text);
     tell_bucket(screen, row, lines);
     tell_keys(screen->pane.own, lines);
-    lines_wrap(lines, TONE_DIM, 0, "- woken and waiting  ~ preempted  ? not known  ! records lost  ' events alone");
+    lines_wrap(
+        lines, TONE_DIM, 0,
+        ((const struct timeline_view *)screen->pane.own)->has_samples_alone
+            ? "+ samples, so it ran  . no sample  ! records lost. When it waited and who ran instead is not known: "
+              "hpcrun -e datacentric -e sched -t records that."
+            : "- woken and waiting  ~ preempted  ? not known  ! records lost  ' events alone");
 }
 
 /* --- keys --- */
