@@ -3,7 +3,7 @@
 // name all others.
 import {ask, isServed, openHome, setDatabase, commandOf} from "./ask.js";
 import {state, want, watch, tell, openState, textOf} from "./state.js";
-import {loadTables, tables, titleOf, kindOf} from "./things.js";
+import {loadTables, tables, titleOf, kindOf, whyNoVariables} from "./things.js";
 import {make, attributes, addStyle, button, byId, named, choice, say} from "./parts.js";
 import {views} from "./views.js";
 import {List} from "./list.js";
@@ -288,6 +288,8 @@ async function start() {
     const offered = attributes(make("dialog", ""), {id: "offer"});
     byId("app").replaceChildren(makeHead(session), make("main", "", list.element, stacks), offered);
     await loadTables().catch(() => undefined);
+    if (whyNoVariables() && tables()?.functions.n)
+        openState({list: "function", split: "25"});
     byId("first").remove();
     byId("app").hidden = false;
     watch((_, mask) => {

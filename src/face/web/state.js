@@ -186,7 +186,7 @@ function apply() {
 
 /** Takes the state from the address: at the start, for Back and Forward, and where somebody changed it. */
 function takeAddress() {
-    const next = stateOf(location.hash), before = /** @type {any} */ (state);
+    const next = addressed(), before = /** @type {any} */ (state);
     const mask = new Set(Object.keys(next).filter((key) => !isSame(before[key], /** @type {any} */ (next)[key])));
     state = next;
     isQuiet = isStep = false;
@@ -198,8 +198,15 @@ function takeAddress() {
         tell(mask);
 }
 
-export function openState() {
-    state = stateOf(location.hash);
+/** @type {Partial<State>} what there is before an address says anything */ let first = {};
+
+/** What the address says, if anything. */
+const addressed = () => (location.hash ? stateOf(location.hash) : Object.freeze({...START, ...first}));
+
+/** @param {Partial<State>} [begin] what there is where the address does not say anything */
+export function openState(begin = {}) {
+    first = begin;
+    state = addressed();
     if (location.hash)
         history.replaceState(null, "", "#" + textOf(state)); // an address that somebody wrote by hand
     addEventListener("popstate", takeAddress);
