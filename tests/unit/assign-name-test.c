@@ -63,6 +63,13 @@ static const struct row rows[] = {
     {"return allocate(n);", "allocate", 0, "return"},
     {"T *q = umpire::Allocator::allocate(n);", "allocate", 0, "q"},
     {"call random_number(r)", "random_number", 0, NULL},
+    {"REAL(r_knd), DIMENSION(nang,4) :: hv, fxhv", NULL, 0, "hv|fxhv"},
+    {"real(wp) :: automatic(n + 11)", NULL, 0, "automatic"},
+    {"real(8), dimension(2:n) :: a(0:n, m), b ! c, d", "malloc", 0, "a|b"},
+    {"double precision, dimension(n) :: work", NULL, 0, "work"},
+    {"integer, dimension(n) :: a, b, c, d", NULL, 0, NULL},
+    {"real::v(n)", NULL, 0, "v"},
+    {"real::Grid v(n);", NULL, 0, "v"},
     {"", "malloc", 0, NULL},
     {"malloc(n);", "malloc", 0, NULL},
     {"((((", "malloc", 0, NULL},
@@ -241,10 +248,10 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arguments),       cmocka_unit_test(test_stores),  cmocka_unit_test(test_statements),
-        cmocka_unit_test(test_passed_objects),
-        cmocka_unit_test(test_fortran_objects), cmocka_unit_test(test_returns), cmocka_unit_test(test_function_names),
-        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_arguments),       cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_statements),      cmocka_unit_test(test_passed_objects),
+        cmocka_unit_test(test_fortran_objects), cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_function_names),  cmocka_unit_test(test_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -545,6 +545,19 @@ static double take_part(const struct variable *variable, struct report_row *row,
     return taken;
 }
 
+/* What was found at other rows, in front of the instructions that touch, may be more by the doubt; then it is behind
+ * them, at the variable's own row, and looks like waiting for memory there. */
+static void doubt_memory(struct report *report, const struct variable *variable, double beside)
+{
+    for (size_t i = 0; beside > 0 && i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        if (row->variable != variable || row->part || report_aside(row) != REPORT_CAUSES || row->fate)
+            continue;
+        row->causes.memory_low = fmax(0, row->causes.memory_low - FIRST_TOUCH_DOUBT * beside);
+        row->causes.memory_least = fmax(0, row->causes.memory_least - FIRST_TOUCH_DOUBT * beside);
+    }
+}
+
 /* Pages of one variable: share percent of all samples. They are at lines that are so near to those that touch them, as
  * far as these have so many. Returns how many were found there. */
 static double share_out(struct report *report, const struct variable *variable, const struct touched_at *at,
@@ -555,10 +568,14 @@ static double share_out(struct report *report, const struct variable *variable, 
         for (size_t k = 0; may_touch(variable, &report->rows[i], near) && k < report->rows[i].n_lines; k++)
             if (is_near(at, &report->rows[i].lines[k], near))
                 all += share_left(&report->rows[i], &report->rows[i].lines[k]);
-    double part = all > 0 ? fmin(share, all) / all : 0;
-    for (size_t i = 0; part > 0 && i < report->n_rows; i++)
-        if (may_touch(variable, &report->rows[i], near))
-            taken += take_part(variable, &report->rows[i], at, near, part);
+    double part = all > 0 ? fmin(share, all) / all : 0, beside = 0;
+    for (size_t i = 0; part > 0 && i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        double here = may_touch(variable, row, near) ? take_part(variable, row, at, near, part) : 0;
+        taken += here;
+        beside += row->variable == variable ? 0 : here;
+    }
+    doubt_memory(report, variable, beside);
     return fmin(share, taken);
 }
 
