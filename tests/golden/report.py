@@ -297,6 +297,9 @@ def make_called(data):
         n = n_sampled(data, variable(data, name))
         variable(data, name)["causes"] = [[0, 0.0, 0.0, 0.0, n, 0.0, 0.0]]
     around = data["scopes"][880]
+    procedure = around
+    while procedure[1] != 1:
+        procedure = data["scopes"][procedure[0] - 1]
     scopes = list(variable(data, "capacity_table")["scopes"])
     inside = set(scopes)
     for number, scope in enumerate(data["scopes"], 1):
@@ -305,6 +308,7 @@ def make_called(data):
         inside.add(number)
         if data["strings"][scope[4]] == "update_material._omp_fn.0":
             call = data["scopes"][scope[0] - 1]
+            data["scopes"][call[0] - 1][4] = procedure[4]
             data["scopes"][call[0] - 1][6] = around[6]
             call[1:] = around[1:]
 

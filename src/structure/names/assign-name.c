@@ -240,18 +240,16 @@ static bool name_of_declarator(const char *p, char *name, size_t size)
     return strchr("({=[,;", end[strspn(end, " \t")]) && copy_span((struct span){p, end}, name, size);
 }
 
-/* What follows the "::" of a declaration of Fortran with attributes, "real(8), dimension(n) :: a, b"; NULL: it is none.
- */
+/* What follows the "::" of a declaration of Fortran, "real(8), dimension(n) :: a, b"; NULL: it is none. */
 static const char *behind_attributes(const char *statement)
 {
-    static const char *const types[] = {"real",      "integer", "logical", "complex",
-                                        "character", "double",  "type",    "class"};
-    int depth = 0;
-    size_t i = 0, n_types = sizeof types / sizeof *types, len = 0;
-    while (i < n_types && strncasecmp(statement, types[i], len = strlen(types[i])) != 0)
-        i++;
-    if (i == n_types || !statement[len] || !strchr(" ,(*:\t", statement[len]) || strchr(statement, ';'))
+    static const char *const types[] = {"real", "integer", "logical", "complex", "character", "double", "type"};
+    size_t len = 0;
+    for (size_t i = 0; i < sizeof types / sizeof *types && !len; i++)
+        len = strncasecmp(statement, types[i], strlen(types[i])) == 0 ? strlen(types[i]) : 0;
+    if (!len || !statement[len] || !strchr(" ,(*:\t", statement[len]) || strchr(statement, ';'))
         return NULL;
+    int depth = 0;
     for (const char *p = statement + len; *p && *p != '='; p++) {
         depth += *p == '(' ? 1 : *p == ')' ? -1 : 0;
         if (depth == 0 && p[0] == ':' && p[1] == ':')
@@ -263,23 +261,20 @@ static const char *behind_attributes(const char *statement)
 /* The arrays that such a declaration allocates at its line, "a|b": which of them a block is, is not known. */
 static bool name_of_declared(const char *p, char *name, size_t size)
 {
-    enum { NAMES_MAX = 3 };
-    size_t n_names = 0, n = 0;
-    for (bool more = true; more; n_names++) {
-        p += strspn(p, " \t");
-        const char *end = p;
+    size_t n = 0;
+    for (int i = 0;; i++, p++) {
+        const char *end = p += strspn(p, " \t");
         while (is_word(*end))
             end++;
-        if (end == p || n_names == NAMES_MAX || n + (size_t)(end - p) + 2 > size)
+        if (end == p || i == 3 || n + (size_t)(end - p) + 2 > size)
             return false;
-        n += (size_t)snprintf(name + n, size - n, "%s%.*s", n_names ? "|" : "", (int)(end - p), p);
-        int depth = 0;
-        for (p = end; *p && *p != '!' && *p != ';' && (*p != ',' || depth > 0); p++)
+        n += (size_t)snprintf(name + n, size - n, "%s%.*s", i ? "|" : "", (int)(end - p), p);
+        p = end;
+        for (int depth = 0; *p && *p != '!' && (*p != ',' || depth > 0); p++)
             depth += *p == '(' ? 1 : *p == ')' ? -1 : 0;
-        more = *p == ',';
-        p += more;
+        if (*p != ',')
+            return true;
     }
-    return true;
 }
 
 /* A statement in which the callee's name does not appear: a container's declaration, method or operator. */
