@@ -29,11 +29,6 @@ WARM_STEPS = 500  # until each view was opened: before that all of them grow
 failures = []
 
 
-def troubles(page):
-    """What was said in the console, but for what is the monkey's fault: a click that nobody made opens no dialog of files."""
-    return [text for text in page.browser.troubles if not text.startswith("File chooser dialog")]
-
-
 def rest(page, fragment):
     """The same for each measurement: the size of the window, what is chosen, and each view shown once, the graph in both its forms."""
     page.browser.size(*SIZES[0])
@@ -68,7 +63,7 @@ def play(name, page, address, view, seed):
         return
     for third in range(3):
         deadline = time.monotonic() + SECONDS / 3
-        while time.monotonic() < deadline and not troubles(page):
+        while time.monotonic() < deadline and not page.troubles():
             if dice.random() < 0.03:
                 page.browser.size(*dice.choice(SIZES))
             steps = [*steps[-14:], page.step(dice)]
@@ -80,8 +75,8 @@ def play(name, page, address, view, seed):
         if third != 1:
             rest(page, f"view={view}&active=variable:state-%3Ep")
             alive.append(alive_bytes(page))
-    if troubles(page):
-        failures.append(f"{name}: after {n} steps {troubles(page)[:3]}; the last ones: {steps}")
+    if page.troubles():
+        failures.append(f"{name}: after {n} steps {page.troubles()[:3]}; the last ones: {steps}")
     elif warm >= WARM_STEPS and alive[1][0] > ALIVE_MOST * alive[0][0]:
         failures.append(f"{name}: {n} steps, {alive[0][0]} bytes alive have become {alive[1][0]}")
     print(f"{name}: {n} steps; alive after the first {warm}: {alive[0][1]}; at the end: {alive[1][1]}, {100 * alive[1][0] / alive[0][0] - 100:+.1f} %")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The viewer's page in Chromium, on databases of known content: nothing is loaded and nothing said on the console; after each of
-many random actions the open views show the state of the address; Back, Forward, a reload and a link show the same; what does not
-apply is greyed, with the reason; the numbers that are shown are those of hpcquery; axe-core finds nothing in any view, light or
-dark; no view is wider than the window; the keyboard reaches everything. LOCUS_VIEWER_STEPS: how many random actions (500)."""
+many random actions the open views show the state of the address, and the list and the table of variables the numbers that hpcquery has
+for it; Back, Forward, a reload and a link show the same; what does not apply is greyed, with the reason; the numbers of all tables are
+those of hpcquery; axe-core finds nothing in any view, light or dark; no view is wider than the window; the keyboard reaches everything.
+LOCUS_VIEWER_STEPS: how many random actions (150; in full tests 500)."""
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
@@ -54,7 +56,7 @@ def make_hostile(data):
 def check_quiet(name, page):
     outside = [address for address in page.browser.loads if not address.startswith(("file://", "about:", "data:", "blob:"))]
     expect(not outside, f"{name}: the page loads {outside}")
-    expect(not page.browser.troubles, f"{name}: on the console: {page.browser.troubles[:3]}")
+    expect(not page.troubles(), f"{name}: on the console: {page.troubles()[:3]}")
     expect("taken" not in page.value("document.title").split(), f"{name}: a script has run")
 
 
@@ -76,18 +78,59 @@ def panel(page, name):
 # --- state -------------------------------------------------------------------------------------------------------------------
 
 
-def check_steps(name, page, address, rng, steps):
-    """Random actions: views and address agree after each, and nothing is said on the console."""
+def rows_of(database, kind, metric, kept={}):  # noqa: B006 (it keeps what was asked)
+    """What the list may show of things of a kind: (name, numbers before it)."""
+    if (database, kind, metric) not in kept:
+        report = {"variable": "vars", "function": "functions", "line": "lines"}.get(kind, "items")
+        answer = json.loads(run("hpcquery", report, "--json", *(["--fields"] if report == "vars" else []), *([f"--metric={metric}"] if metric else []),
+                                *([kind] if report == "items" else []), database))
+        made = set()
+        for row in answer["variables" if report == "vars" else report]:
+            numbers = [row.get("share")] if report in ("vars", "items") else [row["inclusive_share"], row["own_share"]]
+            if row.get("class") == "kernel":
+                numbers = [None]
+            item = row["variable"] if kind == "variable" else row["function"] if kind == "function" or not row.get("line") and kind == "line" else \
+                f"{row['file']}:{row['line']}" if kind == "line" else (row["item"] or "").partition(":")[2]
+            title = shown(item)
+            title = title.rpartition("/")[2] if kind in ("line", "file", "module") else title
+            made.add((title, *("-" if each is None else f"{each:.1f} %" for each in numbers)))
+        kept[database, kind, metric] = made
+    return kept[database, kind, metric]
+
+
+def check_shown(name, page, database, done):
+    """Each number of the list and of the table of variables is the one that hpcquery has for what is chosen now."""
+    state = dict(urllib.parse.parse_qsl(page.value("location.hash.slice(1)")))
+    layout = dict(part.split(":", 1) for part in state.get("layout", "").split(",") if ":" in part)
+    kind, metric = layout.get("list", "variable"), state.get("metric", "")
+    page.settle()
+    seen = "[...document.querySelectorAll('%s .grid-row:not(.group)')].filter((row) => row.checkVisibility()).map((row) => [...row.children].map((cell) => cell.innerText))"
+    n = 2 if kind in ("function", "line") else 1
+    found = {(cells[n], *cells[:n]) for cells in page.value(seen % ".list")}
+    strange = found - rows_of(database, kind, metric) if found else set()
+    expect(not strange, f"{name}: after {done[-4:]}: {state}: the list has {sorted(strange)[:3]}")
+    table = {(cells[2].split("\n")[0], cells[0]) for cells in page.value(seen % "#panel-vars:not([hidden])")}
+    known = rows_of(database, "variable", metric) if table else set()
+    strange = {each for each in table if not any(each[0].startswith(title) and each[1] == share for title, share in known)}
+    expect(not strange, f"{name}: after {done[-4:]}: {state}: the table has {sorted(strange)[:3]}")
+    return len(found) + len(table)
+
+
+def check_steps(name, page, address, rng, steps, database):
+    """Random actions: views and address agree after each, numbers are those of hpcquery, and nothing is said on the console."""
     page.open(address)
-    done = []
+    done, n_numbers = [], 0
     for _ in range(steps):
         done.append(page.step(rng))
         page.settle()
         agrees = page.are_states_one()
         expect(agrees, f"{name}: after {done[-4:]}: {page.states()}")
-        if page.browser.troubles or not agrees:
-            expect(False, f"{name}: after {done[-4:]}: {page.browser.troubles[:2]}")
+        if name != "hostile":
+            n_numbers += check_shown(name, page, database, done)
+        if page.troubles() or not agrees:
+            expect(False, f"{name}: after {done[-4:]}: {page.troubles()[:2]}")
             return
+    expect(n_numbers > steps // 10 or name == "hostile", f"{name}: of {steps} actions only {n_numbers} numbers were seen")
     check_quiet(name, page)
 
 
@@ -321,7 +364,7 @@ def main():
             check_commands(case, page, address, database)
             check_looks(case, page, address, axe)
             check_keys(case, page, address)
-            check_steps(case, page, address, rng, STEPS if case == "minicg" else STEPS // 5)
+            check_steps(case, page, address, rng, STEPS if case == "minicg" else STEPS // 5, database)
             page.close()
     for failure in failures[:25]:
         print("FAIL:", failure[:1500])

@@ -118,6 +118,10 @@ class Viewer:
         self.n_dice -= 1
         return self.browser.value("locusSteps(locusDice.pop(), locusDice.pop(), locusDice.pop())")
 
+    def troubles(self):
+        """What was said in the console, but for what is the steps' fault: a click that nobody made opens no dialog of files."""
+        return [text for text in self.browser.troubles if not text.startswith("File chooser dialog")]
+
     def states(self):
         """The fragment, and [[panel, its state], ...] of those that are open."""
         return self.browser.value(STATES)
