@@ -370,6 +370,7 @@ static int put_fitting(const struct export_job *job, struct report *report, cons
     size_t n_large = report_count(report, SCREEN_LEAST);
     if (job->fits_screen && !report->has_too_few && top > n_large)
         top = n_large > SCREEN_ROWS ? n_large : SCREEN_ROWS;
+    const size_t n_most = top;
     for (;;) {
         struct buf text = {0};
         bool ok = report_choose(report, job->least, top, &n);
@@ -382,7 +383,7 @@ static int put_fitting(const struct export_job *job, struct report *report, cons
             return code;
         }
         bool is_small = n > SCREEN_ROWS && least_share(report, n) < TIGHT_LEAST;
-        top = is_small || tight.is_tight ? n - 1 : n;
+        top = is_small || tight.is_tight ? n - 1 : n_most; /* without legends there is room for more rows again */
         tight.is_tight |= !is_small;
         buf_fini(&text);
     }

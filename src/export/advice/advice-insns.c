@@ -284,6 +284,15 @@ static bool is_bound_by_chain(const struct code_facts *facts)
     return code_facts_chains(facts, &n_steps) == 1 && n * CHAIN_COUNTS >= facts->n_scalar + facts->n_packed;
 }
 
+/* Whether it calls nothing but sqrt, as compilers do for negative numbers, beside the instruction. */
+static bool calls_roots(const struct code_facts *facts)
+{
+    for (size_t i = 0; i < CODE_CALLEES && *facts->callees[i]; i++)
+        if (strcmp(facts->callees[i], "sqrt") != 0 && strcmp(facts->callees[i], "sqrtf") != 0)
+            return false;
+    return facts->n_roots && *facts->callees[0];
+}
+
 /* The part of its time that wider vectors would save: a loop that they do not fit saves less, maybe nothing. */
 static double part_by_width(unsigned bytes, unsigned machine_bytes)
 {
@@ -307,9 +316,10 @@ static double put_arithmetic(const struct code_facts *facts, struct buf *words)
         buf_printf(words, "scalar arithmetic%s: have less of it, or call it in a loop where it can be inlined",
                    calls_count(facts) ? ", with calls" : "");
     } else if (facts->n_scalar > facts->n_packed && facts->n_calls && !facts->has_loops) {
-        buf_printf(words,
-                   "it is not vectorized, which its calls, seldom made, prevent: have them in a loop of their own, "
-                   "and compile with -O3 -march=native");
+        buf_printf(words, "it is not vectorized, which its calls, seldom made, prevent: %s",
+                   calls_roots(facts) ? "compile with -O3 -march=native -fno-math-errno, or -ffast-math: then sqrt is "
+                                        "never called"
+                                      : "have them in a loop of their own, and compile with -O3 -march=native");
         return part_by_width(VECTOR_SCALAR / 2, machine_bytes);
     } else if (facts->n_scalar > facts->n_packed) {
         buf_printf(words,

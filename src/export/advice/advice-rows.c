@@ -120,9 +120,8 @@ bool advice_put_caller(const struct advices *advices, const struct report_row *r
 
 const char *advice_touch_cure(const struct variable *variable)
 {
-    return variable && variable->class == CLASS_FILE
-               ? "map it with MAP_POPULATE, or read it in large pieces"
-               : "reuse memory, put it on huge pages, or touch it in parallel";
+    return variable && variable->class == CLASS_FILE ? "map it with MAP_POPULATE, or read it in large pieces"
+                                                     : "reuse memory, put it on huge pages, or touch it in parallel";
 }
 
 /* --- rows --- */
@@ -510,7 +509,10 @@ void advise_on_waiting(struct advices *advices, double least)
     if (waiting.held.taken && strchr(label, ')')) /* the place is named */
         label[strcspn(label, ":")] = 0;
     buf_printf(&words, "%s", label);
-    if (parts.n > 1 && !waiting.is_lock)
+    bool is_even = round(parts.least) == round(parts.most);
+    if (parts.n > 1 && !waiting.is_lock && is_even)
+        buf_printf(&words, ", %.0f %% of each thread's time", parts.most);
+    else if (parts.n > 1 && !waiting.is_lock)
         buf_printf(&words, ", %.0f-%.0f %% of each thread's time", parts.least, parts.most);
     double delay = waiting.is_lock ? 0 : model_delay_percent(report->model);
     buf_printf(&words, ": %s", delay >= BUSY_PERCENT ? BUSY_REMEDY : remedy(label, &parts));
