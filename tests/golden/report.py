@@ -508,6 +508,10 @@ def check_screen(name, database):
     expect("more (--top 0 shows all)" not in text or "Order: by what may wait" in text or name in ("hardware", "touched", "saturated"), f"{name}: the order is not told")
     rows = re.split(r"^ {0,2}[\d.]+ %  ", text.split("\n\n")[1] + "\n", flags=re.M)[1:]
     expect(all(row.count("\n") <= 3 for row in rows), f"{name}: a row has more than three lines:\n{text}")
+    shares = sorted(float(row["share"] or 0) for row in csv.DictReader(io.StringIO(report(database, 100, "--csv"))) if row["class"] != "kernel")
+    hidden = re.search(r"(\d+) more \(--top 0", text)
+    largest = shares[int(hidden[1]) - 1] if hidden else 0
+    expect(largest < 1 or text.count("\n") >= 33, f"{name}: {text.count(chr(10))} lines hide a row of {largest} %, for which there is room:\n{text}")
     notes = re.findall(r"not verified: [^:;]*", " ".join(text.split()))
     expect(len(notes) == len(set(notes)), f"{name}: a reason is said twice: {notes}")
 
