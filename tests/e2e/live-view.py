@@ -512,6 +512,41 @@ def check_samples(place):
     program.end()
 
 
+def check_status(place):
+    """hpcrun --status, the table and the views say the same of a program that is held still."""
+    program = Program(place, "status", command=(place / "live", "0.4", "2"))
+    wait_for(lambda: sum(row["samples"] > 50 for row in program.status()["variables"]) >= 3, "not all of three variables have samples")
+    run(BUILD / "hpcrun", "--control", program.pid, "pause")
+    counts = [-1]
+    wait_for(lambda: counts.append(program.status()["address_samples"]) or counts[-1] == counts[-2], "the sampling does not stand still")
+    status = program.status()
+    table = json.loads(run(BUILD / "hpcviewer", "--live", "--once", "--json", program.pid).stdout)["processes"][0]
+    for key in ("address_samples", "value", "variables", "functions", "causes", "memory", "events", "blocks", "block_bytes", "dropped"):
+        stripped = [json.dumps(each[key], sort_keys=True) for each in (status, table)]
+        stripped = [re.sub(r'"(per_second|per_second_now|\w+_lately)": [-0-9.e+]+', "", each) for each in stripped]
+        expect(stripped[0] == stripped[1], f"{key}: --status says {stripped[0][:400]}, --live {stripped[1][:400]}")
+    screen = opened(place, program)
+    screen.press("2", "Home")
+    shown = {}
+    for _ in range(12):
+        found = re.search(r"samples +([\d.]+(?: k)?)", flat(screen))
+        name = chosen(screen.lines())[21:43].split()
+        if found and name:
+            shown[name[0]] = found[1]
+        screen.press("Down")
+    rows = [row for row in status["variables"] if row["class"] in ("heap", "static")]
+    expect(len(rows) >= 3, f"--status has {rows}")
+    for row in rows:
+        n = row["samples"]
+        wanted = f"{n}" if n < 1000 else f"{n / 1000:.1f} k"
+        expect(shown.get(row["variable"]) == wanted, f"{row['variable']}: --status has {n} samples, the view {shown}")
+    expect("sampling paused" in screen.lines()[0], f"the pause is not told: {screen.lines()[0]}")
+    screen.write("q")
+    screen.end()
+    screen.close()
+    program.end()
+
+
 def check_words(place):
     """A word that means nothing is refused, whatever the others mean."""
     program = Program(place, "words")
@@ -524,7 +559,7 @@ def check_words(place):
     program.end()
 
 
-CHECKS = {"killed": check_killed, "stopped": check_stopped, "clock": check_clock, "twins": check_twins, "samples": check_samples, "words": check_words, "copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
+CHECKS = {"killed": check_killed, "stopped": check_stopped, "clock": check_clock, "twins": check_twins, "samples": check_samples, "status": check_status, "words": check_words, "copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
 
 
 def main():

@@ -228,7 +228,7 @@ class Terminal:
         self.modes = termios.tcgetattr(follower)
         self.process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment, start_new_session=True,
                                         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), **named)
-        self.follower, self.left = follower, b""
+        self.follower, self.left, self.typed_at = follower, b"", None
         self.bytes = b""
 
     def size(self, width, height):
@@ -270,11 +270,23 @@ class Terminal:
             return True
         return waiting == 0 and state in "SZX"
 
+    def sleeps(self):
+        """How often the program has gone to sleep."""
+        try:
+            text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return -1
+        found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", text, re.M)
+        return int(found[1]) if found else -1
+
     def settle(self, most_s=30):
-        """Until the program waits for more, and all that it wrote was taken."""
-        deadline, quiet = time.monotonic() + most_s, 0
-        while time.monotonic() < deadline and quiet < 3:
-            quiet = 0 if self.read(0.004) or not self.is_waiting() else quiet + 1
+        """Until the program waits for more, and all that it wrote was taken. On a busy machine the kernel brings keys and output late:
+        what was typed has come when the program has slept anew, and quiet is longer."""
+        begin, quiet, most = time.monotonic(), 0, 3 if os.getloadavg()[0] < (os.cpu_count() or 1) else 10
+        while time.monotonic() < begin + most_s and quiet < most:
+            is_taken = self.typed_at is None or self.sleeps() != self.typed_at or time.monotonic() > begin + 1
+            quiet = 0 if self.read(0.004) or not self.is_waiting() or not is_taken else quiet + 1
+        self.typed_at = None
 
     def wait(self, words, most_s=30):
         """Until the screen has some words; false: it never had."""
@@ -288,6 +300,8 @@ class Terminal:
         return False
 
     def write(self, text):
+        if self.typed_at is None:
+            self.typed_at = self.sleeps()
         os.write(self.master, text.encode("utf-8", errors="surrogateescape"))
 
     def press(self, *keys):
