@@ -8,11 +8,10 @@
 
 #include "base/path.h"
 
-#define STACK_PART 0.3  /* of the instructions: with so many that use variables in the frame nothing was optimized */
-#define INSNS_FEW 4     /* instructions: so few are no loop to be judged */
-#define VECTOR_SCALAR 8 /* bytes of the widest number that no vector is needed for */
-#define VECTOR_USUAL 32 /* of the widest vectors of a machine of which that is not known */
-#define SYMBOL_WIDTH 40
+#define STACK_PART 0.3   /* of the instructions: with so many that use variables in the frame nothing was optimized */
+#define INSNS_FEW 4      /* instructions: so few are no loop to be judged */
+#define VECTOR_SCALAR 8  /* bytes of the widest number that no vector is needed for */
+#define VECTOR_USUAL 32  /* of the widest vectors of a machine of which that is not known */
 #define COSTLY_INSNS 40  /* a division, or a square root, among so many instructions costs as much as these */
 #define CALL_INSNS 200   /* the same of a call of the mathematical library */
 #define CHAIN_COUNTS 8   /* operations take as long as one that has to wait for the one before: 4 cycles, 2 at once */
@@ -147,14 +146,12 @@ static void take_call(struct code_facts *facts, const char *operands)
     facts->n_calls++;
     if (n == 0 || name[1] == '_') /* of a stub of another library's function only what lies before it has a name */
         return;
-    for (size_t i = 0; i < CODE_CALLEES; i++) {
-        if (strncmp(facts->callees[i], name + 1, n) == 0 && facts->callees[i][n] == 0)
-            return;
-        if (!*facts->callees[i]) {
-            (void)snprintf(facts->callees[i], sizeof facts->callees[i], "%.*s", (int)n, name + 1);
-            return;
-        }
-    }
+    size_t i = 0;
+    while (i < CODE_CALLEES && *facts->callees[i] &&
+           (strncmp(facts->callees[i], name + 1, n) != 0 || facts->callees[i][n]))
+        i++;
+    if (i < CODE_CALLEES)
+        (void)snprintf(facts->callees[i], sizeof facts->callees[i], "%.*s", (int)n, name + 1);
 }
 
 /* Whether the instruction writes to memory that is not the frame's. */
@@ -227,7 +224,7 @@ unsigned code_facts_chains(const struct code_facts *facts, unsigned *n_steps)
 static void put_callees(const struct code_facts *facts, struct buf *out)
 {
     for (size_t i = 0; i < CODE_CALLEES && *facts->callees[i]; i++)
-        buf_printf(out, "%s%.*s", i ? ", " : "", SYMBOL_WIDTH, facts->callees[i]);
+        buf_printf(out, "%s%.40s", i ? ", " : "", facts->callees[i]);
 }
 
 /* Whether one of the callees is a function of the mathematical library that there are vectors of. */
@@ -287,19 +284,13 @@ static bool is_bound_by_chain(const struct code_facts *facts)
 /* Whether it calls nothing but sqrt, as compilers do for negative numbers, beside the instruction. */
 static bool calls_roots(const struct code_facts *facts)
 {
-    for (size_t i = 0; i < CODE_CALLEES && *facts->callees[i]; i++)
-        if (strcmp(facts->callees[i], "sqrt") != 0 && strcmp(facts->callees[i], "sqrtf") != 0)
-            return false;
-    return facts->n_roots && *facts->callees[0];
+    size_t i = 0;
+    while (i < CODE_CALLEES && text_begins(facts->callees[i], "sqrt"))
+        i++;
+    return facts->n_roots && i > 0 && (i == CODE_CALLEES || !*facts->callees[i]);
 }
 
-/* The part of its time that wider vectors would save: a loop that they do not fit saves less, maybe nothing. */
-static double part_by_width(unsigned bytes, unsigned machine_bytes)
-{
-    return 1 - (double)bytes / (double)machine_bytes;
-}
-
-/* Appends what to do about floating-point arithmetic without calls; returns the part of its time that it may save. */
+/* Appends what to do about floating-point arithmetic; returns the part of its time that this saves at most. */
 static double put_arithmetic(const struct code_facts *facts, struct buf *words)
 {
     unsigned n_steps, machine_bytes = facts->machine_bytes ? facts->machine_bytes : VECTOR_USUAL;
@@ -320,15 +311,15 @@ static double put_arithmetic(const struct code_facts *facts, struct buf *words)
                    calls_roots(facts) ? "compile with -O3 -march=native -fno-math-errno, or -ffast-math: then sqrt is "
                                         "never called"
                                       : "have them in a loop of their own, and compile with -O3 -march=native");
-        return part_by_width(VECTOR_SCALAR / 2, machine_bytes);
+        return 1 - VECTOR_SCALAR / 2.0 / machine_bytes;
     } else if (facts->n_scalar > facts->n_packed) {
         buf_printf(words,
                    "it is not vectorized: compile with -O3 -march=native, and -ffast-math if its sums may change "
                    "order");
-        return part_by_width(VECTOR_SCALAR / 2, machine_bytes);
+        return 1 - VECTOR_SCALAR / 2.0 / machine_bytes;
     } else if (facts->packed_bytes < machine_bytes) {
         buf_printf(words, "its vectors have %u bytes: -march=native may make them wider", facts->packed_bytes);
-        return part_by_width(facts->packed_bytes, machine_bytes);
+        return 1 - (double)facts->packed_bytes / machine_bytes;
     } else {
         buf_printf(words, "it is vectorized, %u bytes at once: only fewer operations save time", facts->packed_bytes);
     }
