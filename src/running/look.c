@@ -253,6 +253,28 @@ const struct running_past *running_before(const struct running_process *process)
     return process->n_past ? &process->past[0] : NULL;
 }
 
+double running_elapsed_s(const struct running_process *process)
+{
+    const struct live *live = &running_now(process)->live;
+    double s = ((double)clock_now_ns(CLOCK_REALTIME) - (double)live->start_ns) / CLOCK_S_NS;
+    if (process->ended_at_s > 0)
+        s -= (double)clock_now_ns(CLOCK_MONOTONIC) / CLOCK_S_NS - process->ended_at_s;
+    return s > 0.001 ? s : 0.001;
+}
+
+double running_window_s(const struct running_process *process)
+{
+    return running_now(process)->at_s - running_before(process)->at_s;
+}
+
+double running_rate_now(const struct running_process *process, uint32_t event)
+{
+    uint64_t now = running_now(process)->live.events[event].n_taken;
+    uint64_t before = running_before(process)->live.events[event].n_taken;
+    double seconds = running_window_s(process);
+    return seconds > 0 && now > before ? (double)(now - before) / seconds : 0;
+}
+
 static void drop_oldest(struct running_process *process)
 {
     live_sums_fini(&process->past[0].sums);

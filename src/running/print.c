@@ -6,31 +6,7 @@
 #include <string.h>
 
 #include "arena/fate.h"
-#include "base/clock.h"
 #include "fmt/json.h"
-
-static double elapsed_s(const struct running_process *process)
-{
-    const struct live *live = &running_now(process)->live;
-    double s = ((double)clock_now_ns(CLOCK_REALTIME) - (double)live->start_ns) / CLOCK_S_NS;
-    if (process->ended_at_s > 0)
-        s -= (double)clock_now_ns(CLOCK_MONOTONIC) / CLOCK_S_NS - process->ended_at_s;
-    return s > 0.001 ? s : 0.001;
-}
-
-/* The seconds that are lately. */
-static double window_s(const struct running_process *process)
-{
-    return running_now(process)->at_s - running_before(process)->at_s;
-}
-
-static double rate_now(const struct running_process *process, uint32_t event)
-{
-    uint64_t now = running_now(process)->live.events[event].n_taken;
-    uint64_t before = running_before(process)->live.events[event].n_taken;
-    double seconds = window_s(process);
-    return seconds > 0 && now > before ? (double)(now - before) / seconds : 0;
-}
 
 static uint64_t n_taken(const struct live *live)
 {
@@ -177,9 +153,10 @@ static void put_wishes(const struct live *live, FILE *out)
 void running_print_one(struct running_process *process, bool by_lately, FILE *out)
 {
     const struct live *live = &running_now(process)->live;
-    double seconds = elapsed_s(process);
+    double seconds = running_elapsed_s(process);
     char lately[32], told[RUNNING_TOLD_BYTES];
-    (void)snprintf(lately, sizeof lately, window_s(process) < 1.5 ? "second" : "%.0f s", window_s(process));
+    (void)snprintf(lately, sizeof lately, running_window_s(process) < 1.5 ? "second" : "%.0f s",
+                   running_window_s(process));
     (void)fprintf(out, "process   %ld: ", (long)process->pid);
     put_plain(out, live->exe[0] ? live->exe : "(starting)");
     (void)fprintf(out, "\ninto      ");
@@ -198,8 +175,8 @@ void running_print_one(struct running_process *process, bool by_lately, FILE *ou
         put_plain(out, event->name);
         (void)fprintf(out, "%*s %llu samples, %.0f/s since the start, %.0f/s in the last %s\n",
                       strlen(event->name) < 9 ? (int)(9 - strlen(event->name)) : 0, "",
-                      (unsigned long long)event->n_taken, (double)event->n_taken / seconds, rate_now(process, i),
-                      lately);
+                      (unsigned long long)event->n_taken, (double)event->n_taken / seconds,
+                      running_rate_now(process, i), lately);
         if (event->n_taken)
             put_fates(out, event);
     }
@@ -233,10 +210,11 @@ void running_print_list(struct running_list *list, FILE *out)
         const struct live *live = &running_now(process)->live;
         double rate = 0;
         for (uint32_t e = 0; e < live->n_events; e++)
-            rate += rate_now(process, e);
-        (void)fprintf(out, "%7ld %10.1f %8llu %10llu %12.0f %9llu %6.1f MiB  ", (long)process->pid, elapsed_s(process),
-                      (unsigned long long)live->n_threads_live, (unsigned long long)n_taken(live), rate,
-                      (unsigned long long)n_dropped(live), (double)live->used_bytes / 1048576);
+            rate += running_rate_now(process, e);
+        (void)fprintf(out, "%7ld %10.1f %8llu %10llu %12.0f %9llu %6.1f MiB  ", (long)process->pid,
+                      running_elapsed_s(process), (unsigned long long)live->n_threads_live,
+                      (unsigned long long)n_taken(live), rate, (unsigned long long)n_dropped(live),
+                      (double)live->used_bytes / 1048576);
         put_plain(out, live->program);
         (void)fprintf(out, "  ");
         put_plain(out, process->dir);
@@ -259,8 +237,8 @@ static void json_events(const struct running_process *process, struct buf *out)
         buf_printf(out, i ? ", {\"name\": " : "{\"name\": ");
         json_put_text(out, event->name);
         json_put_word_at(out, "taken", event->n_taken);
-        json_put_double_at(out, "per_second", (double)event->n_taken / elapsed_s(process));
-        json_put_double_at(out, "per_second_now", rate_now(process, i));
+        json_put_double_at(out, "per_second", (double)event->n_taken / running_elapsed_s(process));
+        json_put_double_at(out, "per_second_now", running_rate_now(process, i));
         json_put_key(out, "fates", 0);
         buf_printf(out, "{");
         for (int fate = 0; fate < FATE_MAX; fate++) {
@@ -304,7 +282,7 @@ static void json_sums(struct running_process *process, struct buf *out)
 {
     static struct running_table all;
     running_sum(process, LIVE_CLASS, false, &all);
-    json_put_double_at(out, "window_s", window_s(process));
+    json_put_double_at(out, "window_s", running_window_s(process));
     json_put_word_at(out, "address_samples", (uint64_t)(all.n_all + 0.5));
     json_put_double_at(out, "samples_lately", all.n_all_lately);
     json_put_double_at(out, "value", all.value_all);
@@ -329,7 +307,7 @@ static void json_process(struct running_process *process, struct buf *out)
     json_put_text_at(out, "executable", live->exe);
     json_put_text_at(out, "directory", process->dir);
     json_put_word_at(out, "rank", live->rank);
-    json_put_double_at(out, "elapsed_s", elapsed_s(process));
+    json_put_double_at(out, "elapsed_s", running_elapsed_s(process));
     put_bool_at(out, "ended", process->ended_at_s > 0);
     json_put_text_at(out, "companion", companions[process->is_kept_by]);
     json_put_word_at(out, "threads", live->n_threads_live);

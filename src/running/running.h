@@ -119,6 +119,11 @@ int running_look(struct running_process *process, bool with_sums, struct error *
 /* The latest look, and the oldest one that is no longer ago than RUNNING_WINDOW_S; NULL before the first. */
 const struct running_past *running_now(const struct running_process *process);
 const struct running_past *running_before(const struct running_process *process);
+/* Seconds since a process began, to its end if that has come; those that are lately; samples of an event in each of
+ * these. */
+double running_elapsed_s(const struct running_process *process);
+double running_window_s(const struct running_process *process);
+double running_rate_now(const struct running_process *process, uint32_t event);
 /* Fills a table of those that cost most, by what they cost lately or since the start, with names. */
 void running_sum(struct running_process *process, enum live_kind kind, bool by_lately, struct running_table *table);
 void running_process_fini(struct running_process *process);
