@@ -125,6 +125,7 @@ def check_page(place):
     expect(page.wait(f"({WORDS}).startsWith('live ')", PATIENCE_S), "the page does not say that it is live")
     page.value("[...document.querySelectorAll('.list .grid-row')].find((row) => row.textContent.includes('red')).click()")
     page.value("document.getElementById('tab-items').click()")
+    expect(page.wait("location.hash.includes('view=items')", PATIENCE_S), "the address does not say which view is open")
     page.settle()
     first, state = page.value("document.getElementById('panel-items').innerText"), page.value("location.hash")
     expect("red" in first and "variable:red" in state.replace("%3A", ":"), f"red is not chosen: {state} {first[:300]}")
