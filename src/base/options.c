@@ -796,6 +796,14 @@ int tool_usage(const char *tool, const char *format, ...)
     return 2;
 }
 
+void tool_moved(const char *directory, const char *prefix, const char *file, char *path, size_t n)
+{
+    size_t len = strlen(prefix);
+    path[0] = '\0';
+    if (directory[0] && strncmp(file, prefix, len) == 0 && file[len] == '/')
+        (void)snprintf(path, n, "%s..%s", directory, file + len);
+}
+
 void tool_directory(char *path, size_t n)
 {
     ssize_t len = readlink("/proc/self/exe", path, n - 1);

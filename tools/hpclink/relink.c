@@ -360,6 +360,9 @@ static int runtime_object_find(char *path, size_t n, struct error *err)
         if (access(path, R_OK) == 0)
             return 0;
     }
+    tool_moved(own, LOCUS_PREFIX, LOCUS_RUNTIME_OBJECT, path, n);
+    if (path[0] && access(path, R_OK) == 0)
+        return 0;
     (void)snprintf(path, n, "%s", LOCUS_RUNTIME_OBJECT);
     if (access(path, R_OK) == 0)
         return 0;

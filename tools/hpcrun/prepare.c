@@ -262,7 +262,12 @@ int prepare_library(const char *name, char *path, size_t n, struct error *err)
         if (access(path, R_OK) == 0)
             return check_preloadable(path, err);
     }
-    (void)snprintf(path, n, "%s/%s", LOCUS_LIBRARIES, name);
+    char file[PATH_MAX];
+    (void)snprintf(file, sizeof file, "%s/%s", LOCUS_LIBRARIES, name);
+    tool_moved(own, LOCUS_PREFIX, file, path, n);
+    if (path[0] && access(path, R_OK) == 0)
+        return check_preloadable(path, err);
+    (void)snprintf(path, n, "%s", file);
     if (access(path, R_OK) == 0)
         return check_preloadable(path, err);
     if (!own[0])
