@@ -75,10 +75,10 @@ int plain_compare(const char *a, const char *b, size_t n)
 
 #define PRINTED_BYTES 64 /* more than most numbers and words take: what is longer is formatted twice */
 
-void buf_printf(struct buf *buf, const char *format, ...)
+/* Appends what the locale C makes of a format; sets failed when out of memory. */
+static void put_formatted(struct buf *buf, const char *format, va_list args)
 {
-    va_list args, again;
-    va_start(args, format);
+    va_list again;
     va_copy(again, args);
     locale_t before = uselocale(plain_locale());
     bool has_room = !buf->failed && vec_reserve(&buf->data, &buf->capacity, buf->len_bytes + PRINTED_BYTES, 1);
@@ -88,11 +88,33 @@ void buf_printf(struct buf *buf, const char *format, ...)
         (void)vsnprintf(buf->data + buf->len_bytes, (size_t)len + 1, format, again);
     (void)uselocale(before);
     va_end(again);
-    va_end(args);
     if (!has_room || len < 0)
         buf->failed = !fail();
     else
         buf->len_bytes += (size_t)len;
+}
+
+/* Most formats put names together, and there are many: what comes before any other conversion than %s needs no printf.
+ */
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    size_t n = strcspn(format, "%");
+    if (!buf->failed)
+        buf->failed = !vec_reserve(&buf->data, &buf->capacity, buf->len_bytes + PRINTED_BYTES, 1);
+    buf_append(buf, format, n);
+    for (format += n; format[0] == '%' && format[1] == 's'; format += n) {
+        const char *text = va_arg(args, const char *);
+        text = text ? text : "(null)";
+        buf_append(buf, text, strlen(text));
+        format += 2;
+        n = strcspn(format, "%");
+        buf_append(buf, format, n);
+    }
+    if (*format)
+        put_formatted(buf, format, args);
+    va_end(args);
 }
 
 void buf_put_word(struct buf *buf, uint64_t word)

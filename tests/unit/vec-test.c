@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/vec.h"
 
@@ -35,6 +36,38 @@ static void test_buf(void **state)
     assert_int_equal(buf.len_bytes, 4);
     buf_fini(&buf);
     assert_null(buf.data);
+    buf_printf(&buf, "%s", "");
+    assert_string_equal(buf.data, "");
+    buf_fini(&buf);
+}
+
+/* Whatever the order of names and other conversions, and however long they are, the text is printf's. */
+static void test_printf(void **state)
+{
+    (void)state;
+    char word[200];
+    memset(word, 'w', sizeof word - 1);
+    word[sizeof word - 1] = 0;
+#define EXPECT_PRINTED(...)                                                                                            \
+    do {                                                                                                               \
+        char wanted[1024];                                                                                             \
+        struct buf buf = {0};                                                                                          \
+        (void)snprintf(wanted, sizeof wanted, __VA_ARGS__);                                                            \
+        buf_printf(&buf, __VA_ARGS__);                                                                                 \
+        assert_string_equal(buf.data, wanted);                                                                         \
+        assert_int_equal(buf.len_bytes, strlen(wanted));                                                               \
+        assert_false(buf.failed);                                                                                      \
+        buf_fini(&buf);                                                                                                \
+    } while (0)
+    EXPECT_PRINTED("plain");
+    EXPECT_PRINTED("100 %%");
+    EXPECT_PRINTED("%s%s", "a", "");
+    EXPECT_PRINTED("a%sb%sc", word, word);
+    EXPECT_PRINTED("%s:%u", word, 7u);
+    EXPECT_PRINTED("%s %% %s", "x", "y");
+    EXPECT_PRINTED("%d%s%-5s|%.3s|%s", 1, "b", "c", word, word);
+    EXPECT_PRINTED("[%s] %5.1f %s", "e", 2.25, word);
+#undef EXPECT_PRINTED
 }
 
 static void test_strtab(void **state)
@@ -114,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reserve_zeroes_and_grows),
         cmocka_unit_test(test_buf),
+        cmocka_unit_test(test_printf),
         cmocka_unit_test(test_strtab),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_slots_put),
