@@ -75,6 +75,7 @@ enum ask {
 /* What the user asked for. */
 struct export_job {
     const struct model *model;
+    struct items *items;                /* of the metric, as far as they were asked for before; NULL: none are kept */
     const char *report, *form;          /* its name; "text", "csv", "json" or "html" */
     const struct thread_values *values; /* by context, for statistics over threads; NULL = none. All values of threads:
                                          * database_values_open */
@@ -162,6 +163,7 @@ struct report_kind {
     const struct ask_note *notes;
     const uint64_t *apart; /* sets of what does not go together; 0 ends them. NULL: none */
     bool shows_all;        /* text has all rows unless --top says otherwise */
+    bool takes_items;      /* it is made of things: those that the session keeps are in the job */
     struct report_forms forms;
     const struct report_forms *by_forms;           /* of split rows; NULL: forms knows them, or there are none */
     const struct report_forms *instructions_forms; /* of --instructions; NULL: there are none */

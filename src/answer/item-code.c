@@ -203,8 +203,8 @@ static void put_full_function(const struct items *items, const struct item *item
                model_text(items->model, item->file));
 }
 
-const struct item_kind item_function = {"function", "a function, by what it costs itself", make_functions,
-                                        function_links, put_full_function};
+const struct item_kind item_function = {
+    "function", "a function, by what it costs itself", make_functions, function_links, put_full_function, NULL};
 
 /* --- lines --- */
 
@@ -260,7 +260,7 @@ static const struct item_link line_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_line = {"line", "a line of a file", make_lines, line_links, NULL};
+const struct item_kind item_line = {"line", "a line of a file", make_lines, line_links, NULL, NULL};
 
 /* --- loops --- */
 
@@ -336,7 +336,7 @@ static const struct item_link loop_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_loop = {"loop", "a loop, by its first line", make_loops, loop_links, NULL};
+const struct item_kind item_loop = {"loop", "a loop, by its first line", make_loops, loop_links, NULL, NULL};
 
 /* --- instructions --- */
 
@@ -370,7 +370,10 @@ static const struct item_link instruction_links[] = {
 
 const struct item_kind item_instruction = {"instruction",
                                            "a machine instruction, where hpcprof --instructions kept them",
-                                           make_instructions, instruction_links, NULL};
+                                           make_instructions,
+                                           instruction_links,
+                                           NULL,
+                                           NULL};
 
 /* --- files and modules --- */
 
@@ -417,7 +420,7 @@ static const struct item_link file_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_file = {"file", "a source file", make_files, file_links, NULL};
+const struct item_kind item_file = {"file", "a source file", make_files, file_links, NULL, NULL};
 
 static int make_modules(struct items *items, struct item_list *list, struct error *err)
 {
@@ -434,7 +437,7 @@ static const struct item_link module_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_module = {"module", "the program, or a library", make_modules, module_links, NULL};
+const struct item_kind item_module = {"module", "the program, or a library", make_modules, module_links, NULL, NULL};
 
 /* --- regions of the program --- */
 
@@ -459,22 +462,24 @@ static const struct item_link region_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_region = {"region", "a part of the program that it marked itself", make_regions,
-                                      region_links, NULL};
+const struct item_kind item_region = {
+    "region", "a part of the program that it marked itself", make_regions, region_links, NULL, NULL};
 
 /* --- nodes of the trees --- */
 
+/* There may be hundreds of thousands, and hardly any is looked at. */
 static int make_nodes(struct items *items, struct item_list *list, struct error *err)
 {
-    (void)err;
     list->total = model_value(items->model, 0, items->metric);
-    for (uint32_t i = 0; i < items->model->n_scopes; i++) {
-        const struct item item = item_of_scope(items, i);
-        struct buf name = {0};
-        buf_printf(&name, "%u", i);
-        item_list_add(list, &item, &name);
-    }
-    return 0;
+    list->n = items->model->n_scopes;
+    list->items = calloc(list->n + 1, sizeof *list->items);
+    list->is_numbered = true;
+    return list->items ? 0 : error_memory(err);
+}
+
+static struct item node_at(const struct items *items, size_t position)
+{
+    return item_of_scope(items, (uint32_t)position);
 }
 
 /* The variable that the node, or one above it, is. */
@@ -518,5 +523,5 @@ static const struct item_link node_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_node = {"node", "a node of the tree of calls or of data, by its number", make_nodes,
-                                    node_links, NULL};
+const struct item_kind item_node = {
+    "node", "a node of the tree of calls or of data, by its number", make_nodes, node_links, NULL, node_at};

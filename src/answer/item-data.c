@@ -140,9 +140,10 @@ static const struct item_link variable_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_variable = {"variable",
-                                        "a variable, or a row of the report that is none, such as <compute>",
-                                        make_variables, variable_links, put_full_name};
+const struct item_kind item_variable = {
+    "variable",     "a variable, or a row of the report that is none, such as <compute>",
+    make_variables, variable_links,
+    put_full_name,  NULL};
 
 /* The row of the report that the items of a list have their place from. */
 static size_t variable_at(struct items *items, const struct item *item, struct error *err)
@@ -174,8 +175,8 @@ static const struct item_link field_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_field = {"field", "a field of a variable's elements", make_fields, field_links,
-                                     put_full_name};
+const struct item_kind item_field = {
+    "field", "a field of a variable's elements", make_fields, field_links, put_full_name, NULL};
 
 /* --- types --- */
 
@@ -200,7 +201,8 @@ static const struct item_link type_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_type = {"type", "the type of the elements of variables", make_types, type_links, NULL};
+const struct item_kind item_type = {"type", "the type of the elements of variables", make_types, type_links, NULL,
+                                    NULL};
 
 /* --- allocation sites --- */
 
@@ -255,4 +257,5 @@ static const struct item_link site_links[] = {
     {NULL, NULL, NULL},
 };
 
-const struct item_kind item_site = {"site", "where variables are allocated or declared", make_sites, site_links, NULL};
+const struct item_kind item_site = {"site", "where variables are allocated or declared", make_sites, site_links, NULL,
+                                    NULL};

@@ -85,11 +85,11 @@ static const struct item_link thread_links[] = {TO_PROCESS, TO_RANK, LINKS_END};
 static const struct item_link process_links[] = {TO_RANK, TO_THREAD, LINKS_END};
 static const struct item_link rank_links[] = {TO_PROCESS, TO_THREAD, LINKS_END};
 
-const struct item_kind item_thread = {"thread", "a thread, called as --by thread does", make_threads, thread_links,
-                                      NULL};
-const struct item_kind item_process = {"process", "a process, called as --by process does", make_processes,
-                                       process_links, NULL};
-const struct item_kind item_rank = {"rank", "a rank of an MPI program", make_ranks, rank_links, NULL};
+const struct item_kind item_thread = {
+    "thread", "a thread, called as --by thread does", make_threads, thread_links, NULL, NULL};
+const struct item_kind item_process = {
+    "process", "a process, called as --by process does", make_processes, process_links, NULL, NULL};
+const struct item_kind item_rank = {"rank", "a rank of an MPI program", make_ranks, rank_links, NULL, NULL};
 
 /* --- CPUs and memory nodes --- */
 
@@ -144,8 +144,8 @@ static size_t numa_of_cpu(struct items *items, const struct item *item, struct e
 
 static const struct item_link cpu_links[] = {{"numa-node", numa_of_cpu, "its memory node is not known"}, LINKS_END};
 
-const struct item_kind item_cpu = {"cpu", "a CPU of a machine", make_cpus, cpu_links, NULL};
-const struct item_kind item_numa = {"numa-node", "a memory node of a machine", make_numa, NULL, NULL};
+const struct item_kind item_cpu = {"cpu", "a CPU of a machine", make_cpus, cpu_links, NULL, NULL};
+const struct item_kind item_numa = {"numa-node", "a memory node of a machine", make_numa, NULL, NULL, NULL};
 
 /* --- events --- */
 
@@ -163,5 +163,5 @@ static int make_events(struct items *items, struct item_list *list, struct error
     return 0;
 }
 
-const struct item_kind item_event = {"event", "an event or another metric, which reports are about", make_events, NULL,
-                                     NULL};
+const struct item_kind item_event = {
+    "event", "an event or another metric, which reports are about", make_events, NULL, NULL, NULL};

@@ -3,6 +3,7 @@
 #include "answer/item.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,8 +141,21 @@ void item_list_order(struct item_list *list)
     *list = ordered;
 }
 
+/* The number that a text is, written as numbers are, below an end; ITEM_NONE: it is none. */
+static size_t number_below(const char *text, size_t end)
+{
+    size_t number = 0, len = strspn(text, "0123456789");
+    if (!len || text[len] || (*text == '0' && len > 1))
+        return ITEM_NONE;
+    for (size_t i = 0; i < len && number < end; i++)
+        number = 10 * number + (size_t)(text[i] - '0');
+    return number < end ? number : ITEM_NONE;
+}
+
 size_t item_list_find(const struct item_list *list, const char *name)
 {
+    if (list->is_numbered)
+        return number_below(name, list->n);
     int64_t id = strtab_find(&list->names, name);
     return id < 0 ? ITEM_NONE : (size_t)id;
 }
@@ -163,6 +177,23 @@ static const struct item_list *list_of(struct items *items, size_t number, struc
 const struct item_list *items_list(struct items *items, const struct item_kind *kind, struct error *err)
 {
     return list_of(items, number_of(kind), err);
+}
+
+const struct item *items_at(struct items *items, const struct item_kind *kind, size_t i, struct error *err)
+{
+    struct item_list *list = &items->lists[number_of(kind)];
+    char name[24];
+    if (list->items[i].name)
+        return &list->items[i];
+    (void)snprintf(name, sizeof name, "%zu", i);
+    int64_t id = strtab_intern(&list->names, name);
+    if (id < 0) {
+        (void)error_memory(err);
+        return NULL;
+    }
+    list->items[i] = kind->at(items, i);
+    list->items[i].name = list->names.strings[id];
+    return &list->items[i];
 }
 
 size_t items_position(struct items *items, const char *kind, struct buf *name, struct error *err)
@@ -193,14 +224,24 @@ static int refuse_kind(const char *identity, size_t n, struct error *err)
     return code;
 }
 
-static int refuse_name(const struct item_kind *kind, const struct item_list *list, const char *name, struct error *err)
+static int refuse_name(struct items *items, const struct item_kind *kind, const struct item_list *list,
+                       const char *name, struct error *err)
 {
     struct buf text = {0};
-    spelling_suggest(&text, name, (const char *const *)list->names.strings, list->n);
-    int code = text.failed ? error_memory(err)
-                           : error_set(err, ERR_NOT_FOUND, "the database has no %s '%.300s'%.600s", kind->name, name,
-                                       text.data ? text.data : "");
+    const char **names = calloc(list->n + 1, sizeof *names);
+    bool ok = names != NULL;
+    for (size_t i = 0; ok && i < list->n; i++) {
+        const struct item *item = items_at(items, kind, i, err);
+        ok = item != NULL;
+        names[i] = ok ? item->name : NULL;
+    }
+    if (ok)
+        spelling_suggest(&text, name, names, list->n);
+    int code = !ok || text.failed ? error_memory(err)
+                                  : error_set(err, ERR_NOT_FOUND, "the database has no %s '%.300s'%.600s", kind->name,
+                                              name, text.data ? text.data : "");
     buf_fini(&text);
+    free(names);
     return code;
 }
 
@@ -208,7 +249,7 @@ static int refuse_name(const struct item_kind *kind, const struct item_list *lis
 static size_t find_end(const struct item_list *list, const char *words)
 {
     size_t found = ITEM_NONE, len = strlen(words);
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; !list->is_numbered && i < list->n; i++) {
         const char *name = list->items[i].name;
         size_t n = strlen(name);
         if (n <= len || name[n - len - 1] != '/' || strcmp(name + n - len, words) != 0)
@@ -253,10 +294,10 @@ int items_find(struct items *items, const char *identity, const struct item_kind
     if (position == ITEM_NONE)
         position = find_full(items, kinds[number], list, identity + n + 1);
     if (position == ITEM_NONE)
-        return refuse_name(kinds[number], list, identity + n + 1, err);
+        return refuse_name(items, kinds[number], list, identity + n + 1, err);
     *kind = kinds[number];
-    *item = &list->items[position];
-    return 0;
+    *item = items_at(items, *kind, position, err);
+    return *item ? 0 : ERR_MEMORY;
 }
 
 /* --- what stands for a thing --- */
@@ -298,7 +339,9 @@ static int follow(struct items *items, struct search *search, size_t from, struc
             search->missing[to] = link->missing;
             continue;
         }
-        search->at[to] = &list->items[position];
+        search->at[to] = items_at(items, kinds[to], position, err);
+        if (!search->at[to])
+            return ERR_MEMORY;
         search->queue[search->n++] = to;
     }
     return 0;

@@ -21,9 +21,11 @@ struct item {
 };
 
 struct item_list {
-    struct item *items; /* [n] in the order of the kind: the largest first, threads by number */
+    struct item *items; /* [n] in the order of the kind: the largest first, threads by number; from other files
+                         * items_at, where is_numbered */
     size_t n, cap;
-    struct strtab names; /* those of the items, in the same order */
+    struct strtab names; /* those of the items, in the same order; where is_numbered, of those that are made */
+    bool is_numbered;    /* names are the positions, and each item is made when it is looked at, named then */
     double total;        /* what values are a part of; 0: not known */
     bool failed;         /* out of memory */
 };
@@ -47,6 +49,8 @@ struct item_kind {
     /* Appends the name that tells a thing from others that may be called the same, whether there are any; NULL: there
      * never are. */
     void (*put_full)(const struct items *items, const struct item *item, struct buf *out);
+    /* The thing at a position of a list that is numbered, but for its name; NULL: its lists never are. */
+    struct item (*at)(const struct items *items, size_t position);
 };
 
 /* The things of a database, made kind by kind when they are asked for. */
@@ -72,6 +76,10 @@ const struct item_kind *item_kind_find(const char *name);
 
 /* All things of a kind. Valid as long as the items; NULL on an error.  err: ERR_MEMORY */
 const struct item_list *items_list(struct items *items, const struct item_kind *kind, struct error *err);
+
+/* Thing i of the list of a kind, which is made, i < n. Valid as long as the items; NULL on an error.  err: ERR_MEMORY
+ */
+const struct item *items_at(struct items *items, const struct item_kind *kind, size_t i, struct error *err);
 
 /* The thing that an identity names, "KIND:NAME"; a file may lack directories where one thing ends so, and the name may
  * be full where that is not needed. In full (model.names_in_full) it stays the same while a measurement grows.  err:

@@ -55,9 +55,12 @@ static int fill_kind(const struct export_job *job, struct items *items, const st
     const struct item_list *list = items_list(items, kind, err);
     size_t n = 0;
     for (size_t i = 0; list && i < list->n; i++) {
-        double share = share_of(items, kind, &list->items[i]);
+        const struct item *item = items_at(items, kind, i, err);
+        if (!item)
+            return ERR_MEMORY;
+        double share = share_of(items, kind, item);
         if (job_shows(job, share, n)) {
-            fill_row(items, kind, &list->items[i], NULL, table);
+            fill_row(items, kind, item, NULL, table);
             n++;
         } else {
             table->n_more += job_shows(job, share, 0);
@@ -91,14 +94,15 @@ static int fill_one(struct items *items, const char *identity, struct table *tab
 
 static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct items items;
+    struct items own, *items = job->items ? job->items : &own;
     const struct item_kind *kind = item_kind_find(job->subject);
-    int code = items_init(&items, job->model, job->metric, err);
+    int code = job->items ? 0 : items_init(&own, job->model, job->metric, err);
     if (code != 0)
         return code;
     answer_begin(answer, "items", columns, kind ? COLUMNS_OF_KIND : sizeof columns / sizeof *columns);
-    code = kind ? fill_kind(job, &items, kind, &answer->rows, err) : fill_one(&items, job->subject, &answer->rows, err);
-    items_fini(&items);
+    code = kind ? fill_kind(job, items, kind, &answer->rows, err) : fill_one(items, job->subject, &answer->rows, err);
+    if (!job->items)
+        items_fini(&own);
     return code;
 }
 
@@ -118,5 +122,6 @@ const struct report_kind answer_items = {
         "nothing does, it says why. These names are also those of a kept state and of links.",
     .example = "items variable:grid hpctoolkit-app-database",
     .options = ASK_ROWS,
+    .takes_items = true,
     .forms = {.make = make_answer},
 };

@@ -404,7 +404,7 @@ static int make_nodes(const struct asked *asked, struct answer *answer, struct e
     bool has_code, has_data, ok = true;
     int code = choose_trees(asked->tree, &has_code, &has_data, err);
     if (code == 0)
-        code = node_items_init(&of, asked->items, err);
+        code = node_items_init(&of, asked->job->items, err);
     walk.least = asked->job->least > 0 ? total * asked->job->least / 100 : 0;
     if (code == 0 && has_code)
         ok = walk_tree(&walk, 0, (uint32_t)model->n_scopes, data);
@@ -528,7 +528,7 @@ static bool is_of_system(const char *file)
 static int make_source(const struct asked *asked, struct answer *answer, struct error *err)
 {
     const struct export_job *job = asked->job;
-    uint32_t file = find_file(asked->items, job->subject, err);
+    uint32_t file = find_file(asked->job->items, job->subject, err);
     struct buf text = {0};
     size_t n = 0, n_lines = 0;
     if (!file || !sources_read(job->directory, job->subject, &text) || !text.data) {
@@ -536,7 +536,7 @@ static int make_source(const struct asked *asked, struct answer *answer, struct 
         return refuse_file(job, file != 0, err);
     }
     bool is_whole = job->with_unused || (text.len_bytes <= WHOLE_BYTES_MAX && !is_of_system(job->subject));
-    uint32_t *lines = is_whole ? NULL : lines_of(asked->items, file, &n, err);
+    uint32_t *lines = is_whole ? NULL : lines_of(asked->job->items, file, &n, err);
     answer_begin(answer, "pieces", COLUMNS(source_columns));
     for (size_t at = 0; at < text.len_bytes; at = next_line(&text, at))
         n_lines++;

@@ -12,10 +12,9 @@
 
 /* A question to an open database. */
 struct asked {
-    const struct export_job *job;
-    const char *path;    /* of the database, as it was given */
-    const char *tree;    /* nodes: "code", "data" or "both", which NULL is too */
-    struct items *items; /* of the job's metric */
+    const struct export_job *job; /* with items */
+    const char *path;             /* of the database, as it was given */
+    const char *tree;             /* nodes: "code", "data" or "both", which NULL is too */
 };
 
 /* The question of that name, as if it were a report; NULL: there is none. */

@@ -299,19 +299,22 @@ static int keep_items(struct session *session, const char *metric, struct error 
 
 /* Answers a report or a question of viewers. */
 static int make_answer(struct session *session, const struct report_kind *kind, const struct request *request,
-                       const struct export_job *job, struct answer *answer, struct error *err)
+                       struct export_job *job, struct answer *answer, struct error *err)
 {
-    const struct asked asked = {job, session->path, request->tree, &session->items};
+    const struct asked asked = {job, session->path, request->tree};
     if (timeline_find(kind->name))
         return timeline_answer(session->timeline, session->why_no_timeline, request, answer, err);
     if (session->has_streams_alone)
         return timeline_answer_session(session->timeline, request, answer, err);
     if (session->foreign && foreign_has(kind->name))
         return foreign_answer(session->foreign, session->path, request, answer, err);
-    if (!question_find(kind->name))
-        return report_answer(forms_of(kind, request), job, answer, err);
-    int code = keep_items(session, request->metric, err);
-    return code ? code : question_answer(&asked, answer, err);
+    bool is_question = question_find(kind->name) != NULL, takes_items = is_question || kind->takes_items;
+    int code = takes_items ? keep_items(session, request->metric, err) : 0;
+    if (code != 0)
+        return code;
+    job->items = takes_items ? &session->items : NULL;
+    return is_question ? question_answer(&asked, answer, err)
+                       : report_answer(forms_of(kind, request), job, answer, err);
 }
 
 int session_ask(struct session *session, const struct request *request, struct answer **answer, struct error *err)

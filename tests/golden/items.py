@@ -139,7 +139,9 @@ def check_loops(scratch):
 def check_refusals(database):
     for thing, words in (("nothing:x", "'nothing' is no kind of thing"), ("variable:gird", "the database has no variable 'gird'; did you mean 'grid'?"),
                          ("line:util.c:4", "the database has no line 'util.c:4'"), ("", "'' is no kind of thing"),
-                         ("line:", "the database has no line ''")):
+                         ("line:", "the database has no line ''"), ("node:01", "the database has no node '01'; did you mean '1"), ("node:+1", "the database has no node '+1'"),
+                         ("node:1x", "the database has no node '1x'"), (f"node:{len(ask(database, 'node'))}", "; did you mean '"),
+                         ("node:" + 30 * "9", "the database has no node '9999"), ("node:", "the database has no node ''; there are: '0', '1', '2'")):
         for form in ((), ("--csv",), ("--json",)):
             done = run("hpcquery", "items", thing, *form, database, status=None)
             expect(done.returncode == 1 and not done.stdout and words in done.stderr and done.stderr.count("\n") == 1,
