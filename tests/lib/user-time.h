@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The time that a thread has spent in user mode, for programs that compare two parts of themselves. Many kernels split
- * user from system time by what their tick of 4 ms finds, and scale the sum by it, so that the user time of
- * a pass of some ms over new pages is chance. So a clock ticks here every 0.1 ms, and the ticks in user mode are counted. Where perf is
- * refused it is the kernel's figure. */
+/* The time that a thread has spent in user mode, for programs that compare two parts of themselves. Many kernels
+ * split user from system time by what their tick of 4 ms finds, and scale the sum by it, so that the user time of a
+ * pass of some ms over new pages is chance. So a clock ticks here every 0.1 ms, and the ticks in user mode are
+ * counted. Where perf is refused it is the kernel's figure. */
 #ifndef LOCUS_TESTS_LIB_USER_TIME_H
 #define LOCUS_TESTS_LIB_USER_TIME_H
 
