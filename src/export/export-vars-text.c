@@ -53,9 +53,14 @@ static uint32_t callee_of(const struct model *model, uint32_t scope)
     return 0;
 }
 
-static bool is_same_line(const struct scope *a, const struct scope *b)
+/* Lines may be unknown, and then all are the same. */
+static bool is_same_caller(const struct waits_caller *a, const struct waits_caller *b)
 {
-    return a == b || (a && b && a->file == b->file && a->line == b->line);
+    bool is_same_line =
+        a->line == b->line || (a->line && b->line && a->line->file == b->line->file && a->line->line == b->line->line);
+    return is_same_line &&
+           (a->function == b->function || (a->function && b->function && a->function->name == b->function->name &&
+                                           a->function->module == b->function->module));
 }
 
 static void note(const struct report *report, uint32_t scope, double value, struct places *places)
@@ -66,8 +71,7 @@ static void note(const struct report *report, uint32_t scope, double value, stru
         return;
     place.caller = waits_caller_of(report->waits, scope);
     for (size_t i = 0; i < places->n; i++)
-        if (places->places[i].callee == place.callee &&
-            is_same_line(places->places[i].caller.line, place.caller.line)) {
+        if (places->places[i].callee == place.callee && is_same_caller(&places->places[i].caller, &place.caller)) {
             places->places[i].value += value;
             return;
         }

@@ -243,14 +243,17 @@ static bool is_site_in_name(const struct report_row *row)
     return is_same;
 }
 
-/* Puts where a file is, or that it is mapped. */
-static void put_file(const struct report *report, const struct variable *variable, struct buf *text)
+/* Puts how many bytes went through a file and where it is, or that it is mapped. */
+static void put_file(const struct report *report, const struct report_row *row, struct buf *text)
 {
-    const char *path = model_text(report->model, variable->module);
+    char size[16];
+    const char *path = model_text(report->model, row->variable->module);
+    int n_folder = (int)(path_last(path) - path);
+    text_size((uint64_t)row->value, size);
     if (!metrics_is_io(report->model->metrics[report->metric].name))
         buf_printf(text, "a mapped file");
     else
-        buf_printf(text, "%.*s", (int)(path_last(path) - path), path);
+        buf_printf(text, "%s%s%.*s", size, n_folder ? "  " : "", n_folder, path);
 }
 
 /* Puts where the row's variable comes from; false when that is no place but a path or words. */
@@ -270,7 +273,7 @@ static bool put_place_or_words(const struct report *report, const struct report_
     else if (is_block)
         put_path(report, row, text);
     else if (variable && variable->class == CLASS_FILE)
-        put_file(report, variable, text);
+        put_file(report, row, text);
     else if (variable && variable->class == CLASS_STACK && !*row->site)
         buf_printf(text, "used by other threads");
     bool is_empty = text->len_bytes == before;

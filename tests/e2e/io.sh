@@ -17,6 +17,7 @@ cat >mover.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -136,6 +137,17 @@ static APART void in_child(void)
     close(fd);
     said(__func__, 0, n);
 }
+static APART void in_copy(void)
+{
+    off64_t at = 0;
+    int in = open("big", O_RDONLY), out = open("copy", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    long n = copy_file_range(in, &at, out, NULL, 100000, 0);
+    off_t from = 5;
+    n += sendfile(out, in, &from, 70000);
+    close(in);
+    close(out);
+    said(__func__, n, n);
+}
 static APART void in_many(int n_files)
 {
     long n = 0;
@@ -161,6 +173,7 @@ int main(int argc, char **argv)
     in_read();
     in_stream_out();
     in_stream_in();
+    in_copy();
     in_pipe();
     in_socket();
     for (long i = 0; i < 4; i++)
@@ -223,7 +236,9 @@ for way, column in (("Read", 1), ("Written", 2)):
     files = {row["variable"].split("/")[-1]: row for row in csv.DictReader(open(f"{name}.{way}.csv"))}
     value = lambda file: float(files[file]["value"]) if file in files else 0
     by_function = {row[0]: int(row[column]) for row in said}
-    check(f"{way} big", value("big"), by_function["in_write"] + by_function["in_read"])
+    check(f"{way} big", value("big"), by_function["in_write"] + by_function["in_read"] +
+          (by_function["in_copy"] if way == "Read" else 0))
+    check(f"{way} copy", value("copy"), by_function["in_copy"] if way == "Written" else 0)
     check(f"{way} lines", value("lines"), by_function["in_stream_out"] + by_function["in_stream_in"])
     check(f"{way} pipe", value("pipe"), by_function["in_pipe"])
     check(f"{way} socket", value("socket"), by_function["in_socket"])
@@ -302,6 +317,30 @@ if command -v cat >/dev/null && command -v dd >/dev/null; then
             fail "dd: $way is not 3000000 bytes"
     done
 fi
+
+# Callers without debug information are told apart: a small read first, then large ones.
+cat >callers.c <<'END'
+#include <fcntl.h>
+#include <unistd.h>
+char bytes[4096];
+int fd;
+__attribute__((noinline)) int at_first(void) { return (int)read(fd, bytes, 16) + 1; }
+__attribute__((noinline)) int later(void) { return (int)read(fd, bytes, 4096) + 1; }
+int main(void)
+{
+    int n = 0;
+    fd = open("/dev/zero", O_RDONLY);
+    n += at_first();
+    for (int i = 0; i < 100; i++)
+        n += later();
+    return n == 0;
+}
+END
+gcc -O1 -w callers.c -o callers
+expect_status 0 "$hpcrun" -o callers.m -e IO ./callers
+expect_status 0 "$builddir/hpcprof" -q -o callers.db callers.m
+"$builddir/hpcquery" vars callers.db >callers.txt
+expect_text <(tr -s ' \n' ' ' <callers.txt) 'read 400.0 KiB; 100 % [a-z_]*read called by later'
 
 # It takes no period, and cannot be had in a program that runs already.
 expect_status 2 "$hpcrun" -e IO@100 true

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -425,6 +426,31 @@ MPI(MPI_Allgather, WORDS_7, GIVEN_7)
 MPI(MPI_Allgatherv, WORDS_8, GIVEN_8)
 MPI(MPI_Alltoall, WORDS_7, GIVEN_7)
 MPI(MPI_Alltoallv, WORDS_9, GIVEN_9)
+
+/* --- from one file to another --- */
+
+/* Moves what the result says from one file to another. */
+#define COPY(name, parameters, arguments, from, to)                                                                    \
+    SLOT(name);                                                                                                        \
+    WRAP_EXPORT ssize_t name parameters;                                                                               \
+    WRAP_EXPORT ssize_t name parameters                                                                                \
+    {                                                                                                                  \
+        typedef ssize_t real_function parameters;                                                                      \
+        real_function *real = (real_function *)real_of(&slot_##name);                                                  \
+        struct wait_call call;                                                                                         \
+        ssize_t volatile result;                                                                                       \
+        MOVE_CALL(call, &slot_##name, arguments)                                                                       \
+        moved(&call, &slot_##name, READS, from, result);                                                               \
+        moved(&call, &slot_##name, WRITES, to, result);                                                                \
+        return result;                                                                                                 \
+    }
+
+COPY(sendfile, (int out, int in, off_t *at, size_t n), (out, in, at, n), in, out)
+COPY(sendfile64, (int out, int in, off64_t *at, size_t n), (out, in, at, n), in, out)
+COPY(copy_file_range, (int in, off64_t *in_at, int out, off64_t *out_at, size_t n, unsigned flags),
+     (in, in_at, out, out_at, n, flags), in, out)
+COPY(splice, (int in, off64_t *in_at, int out, off64_t *out_at, size_t n, unsigned flags),
+     (in, in_at, out, out_at, n, flags), in, out)
 
 /* --- calls with a variable number of arguments --- */
 
