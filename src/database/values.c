@@ -80,7 +80,8 @@ enum {
     TRACE_AT = 32,
     METRICS_AT = 16 + 2 * 16, /* in the header of meta.db */
     N_SCOPES_AT = 24,         /* in its section of metrics */
-    PIECE_EVENTS = 4096
+    PIECE_EVENTS = 4096,
+    PIECE_BYTES = 1 << 13
 };
 
 struct file {
@@ -260,25 +261,79 @@ static bool take_value(const struct database_values *values, const char *bytes, 
     return true;
 }
 
-/* Lists the profile's own values; cells has room for all values. */
-static int list_cells(const struct database_values *values, const struct profile_place *place, const char *bytes,
-                      const char *index, struct cell *cells, size_t *n_cells, struct error *err)
+/* Items one behind the other in a file, of which some are in memory: all of them would go through more memory than the
+ * caches have. */
+struct piece {
+    const struct file *file;
+    uint64_t begin, n; /* where the items are, how many */
+    size_t item_bytes;
+    uint64_t first, n_here; /* those that are in bytes */
+    char bytes[PIECE_BYTES];
+};
+
+/* Begins with items that lie in the file; none is read yet.  err: ERR_FORMAT */
+static int piece_init(struct piece *piece, const struct file *file, uint64_t begin, uint64_t n, size_t item_bytes,
+                      struct error *err)
 {
-    for (uint64_t i = 0; i < place->n_indices; i++) {
-        uint32_t context;
-        uint64_t start, end = place->n_values;
-        memcpy(&context, index + INDEX_BYTES * i, 4);
-        memcpy(&start, index + INDEX_BYTES * i + 4, 8);
-        if (i + 1 < place->n_indices)
-            memcpy(&end, index + INDEX_BYTES * (i + 1) + 4, 8);
-        if (start > end || end > place->n_values || context > values->n_scopes)
-            return damaged(&values->profiles, place->indices + INDEX_BYTES * i, err);
-        for (uint64_t k = start; k < end && context < values->n_scopes && values->is_leaf[context]; k++) {
-            cells[*n_cells].scope = context;
-            *n_cells += take_value(values, bytes + VALUE_BYTES * k, &cells[*n_cells]);
-        }
+    piece->file = file;
+    piece->begin = begin;
+    piece->n = n;
+    piece->item_bytes = item_bytes;
+    piece->first = piece->n_here = 0;
+    return begin > file->len_bytes || n > (file->len_bytes - begin) / item_bytes ? damaged(file, begin, err) : 0;
+}
+
+/* Item i < n, valid until the next one is asked for; NULL on an error. */
+static const char *piece_at(struct piece *piece, uint64_t i, struct error *err)
+{
+    if (i - piece->first >= piece->n_here) { /* also where it is before the first */
+        uint64_t room = PIECE_BYTES / piece->item_bytes, n = piece->n - i < room ? piece->n - i : room;
+        piece->n_here = 0;
+        if (take_bytes(piece->file, piece->begin + i * piece->item_bytes, n, piece->item_bytes, piece->bytes, err) != 0)
+            return NULL;
+        piece->first = i;
+        piece->n_here = n;
     }
+    return piece->bytes + (i - piece->first) * piece->item_bytes;
+}
+
+/* The context at a row of the index, and where its values begin; behind the last row, where all end. */
+static int read_index(struct piece *index, uint64_t i, uint64_t n_values, uint32_t *context, uint64_t *start,
+                      struct error *err)
+{
+    const char *row = i < index->n ? piece_at(index, i, err) : NULL;
+    *start = n_values;
+    if (i == index->n)
+        return 0;
+    if (!row)
+        return err->code;
+    memcpy(context, row, 4);
+    memcpy(start, row + 4, 8);
     return 0;
+}
+
+/* Lists the profile's own values; cells has room for all values. */
+static int list_cells(const struct database_values *values, const struct profile_place *place, struct piece *own,
+                      struct piece *index, struct cell *cells, size_t *n_cells, struct error *err)
+{
+    uint32_t context = 0, next = 0;
+    uint64_t start, end;
+    int code = read_index(index, 0, place->n_values, &context, &start, err);
+    for (uint64_t i = 0; code == 0 && i < place->n_indices; i++) {
+        code = read_index(index, i + 1, place->n_values, &next, &end, err);
+        if (code == 0 && (start > end || end > place->n_values || context > values->n_scopes))
+            return damaged(&values->profiles, place->indices + INDEX_BYTES * i, err);
+        bool is_leaf = code == 0 && context < values->n_scopes && values->is_leaf[context];
+        for (uint64_t k = start; is_leaf && code == 0 && k < end; k++) {
+            const char *bytes = piece_at(own, k, err);
+            cells[*n_cells].scope = context;
+            code = bytes ? 0 : err->code;
+            *n_cells += bytes && take_value(values, bytes, &cells[*n_cells]);
+        }
+        context = next;
+        start = end;
+    }
+    return code;
 }
 
 static int visit_values(void *self, size_t profile, int (*take)(void *, const struct cell *, size_t, struct error *),
@@ -288,19 +343,19 @@ static int visit_values(void *self, size_t profile, int (*take)(void *, const st
     const struct profile_place *place = &values->places[profile];
     if (place->n_indices > values->profiles.len_bytes / INDEX_BYTES)
         return damaged(&values->profiles, place->indices, err);
-    char *bytes = malloc(place->n_values * VALUE_BYTES + 1), *index = malloc(place->n_indices * INDEX_BYTES + 1);
+    struct piece *own = malloc(sizeof *own), *index = malloc(sizeof *index);
     struct cell *cells = calloc(place->n_values + 1, sizeof *cells);
     size_t n_cells = 0;
-    int code = bytes && index && cells ? 0 : error_set(err, ERR_MEMORY, "out of memory for the values of a profile");
+    int code = own && index && cells ? 0 : error_set(err, ERR_MEMORY, "out of memory for the values of a profile");
     if (code == 0)
-        code = take_bytes(&values->profiles, place->values, place->n_values, VALUE_BYTES, bytes, err);
+        code = piece_init(own, &values->profiles, place->values, place->n_values, VALUE_BYTES, err);
     if (code == 0)
-        code = take_bytes(&values->profiles, place->indices, place->n_indices, INDEX_BYTES, index, err);
+        code = piece_init(index, &values->profiles, place->indices, place->n_indices, INDEX_BYTES, err);
     if (code == 0)
-        code = list_cells(values, place, bytes, index, cells, &n_cells, err);
+        code = list_cells(values, place, own, index, cells, &n_cells, err);
     if (code == 0)
         code = take(context, cells, n_cells, err);
-    free(bytes);
+    free(own);
     free(index);
     free(cells);
     return code;
