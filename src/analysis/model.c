@@ -200,9 +200,7 @@ uint32_t model_file_of(const struct model *model, uint32_t scope)
 
 uint32_t model_subtree_end(const struct model *model, uint32_t scope)
 {
-    while (scope && !model->scopes[scope].next_sibling)
-        scope = model->scopes[scope].parent;
-    return scope ? model->scopes[scope].next_sibling : (uint32_t)model->n_scopes;
+    return scope ? model->scopes[scope].end : (uint32_t)model->n_scopes;
 }
 
 uint32_t model_data_root(const struct model *model)

@@ -56,6 +56,7 @@ struct loop_lines {
  * other children. Links are indexes; 0 = none, since scope 0 is no scope's child. */
 struct scope {
     uint32_t parent, first_child, next_sibling;
+    uint32_t end;                /* the first scope behind its subtree: model_subtree_end */
     uint32_t name, file, module; /* ids in model.strings, 0 = "" */
     uint32_t line;               /* 0 = not known */
     uint32_t end_line;           /* LOOP: its last, 0 = not known */
@@ -455,7 +456,7 @@ bool model_scope_fits(const struct model *model, uint32_t scope);
 /* "heap", "mmap", "static", "thread-local", "stack", "file", "unknown", "unattributed". */
 const char *model_class_name(enum variable_class class);
 
-/* Sets first_child and next_sibling from parent, for scopes that are in order. */
+/* Sets first_child, next_sibling and end from parent, for scopes that are in order. */
 void model_link_scopes(struct model *model);
 
 /* --- the file --- */

@@ -189,11 +189,15 @@ const char *model_class_name(enum variable_class class)
 
 void model_link_scopes(struct model *model)
 {
-    for (size_t i = 0; i < model->n_scopes; i++)
+    for (size_t i = 0; i < model->n_scopes; i++) {
         model->scopes[i].first_child = model->scopes[i].next_sibling = 0;
+        model->scopes[i].end = (uint32_t)i + 1;
+    }
     for (size_t i = model->n_scopes; i-- > 1;) {
         struct scope *parent = &model->scopes[model->scopes[i].parent];
         model->scopes[i].next_sibling = parent->first_child;
+        if (!parent->first_child)
+            parent->end = model->scopes[i].end; /* its last child */
         parent->first_child = (uint32_t)i;
     }
 }

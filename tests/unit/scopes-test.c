@@ -62,6 +62,9 @@ static void test_canonical_order(void **state)
     assert_int_equal(model.scopes[1].next_sibling, 6);
     assert_int_equal(model.scopes[6].next_sibling, 0);
     assert_int_equal(model_data_root(&model), 6);
+    static const uint32_t ends[N_SCOPES + 1] = {N_SCOPES, 6, 3, 4, 6, 6, 8, 8};
+    for (uint32_t i = 0; i < model.n_scopes; i++)
+        assert_int_equal(model_subtree_end(&model, i), i ? ends[i] : model.n_scopes);
     model_fini(&model);
 }
 

@@ -165,12 +165,15 @@ int waits_new(struct waits **out, const struct model *model, bool is_time, struc
                                 .functions = calloc(n + 1, 1),
                                 .allocators = calloc(n + 1, 1),
                                 .locks = calloc(n + 1, 1),
-                                .takers = calloc(n + 1, sizeof *waits->takers)};
-    if (!waits || !waits->modules || !waits->functions || !waits->allocators || !waits->locks || !waits->takers) {
+                                .takers = calloc(n + 1, sizeof *waits->takers),
+                                .n_users = calloc(1, sizeof *waits->n_users)};
+    if (!waits || !waits->modules || !waits->functions || !waits->allocators || !waits->locks || !waits->takers ||
+        !waits->n_users) {
         waits_free(waits);
         *out = NULL;
         return error_memory(err);
     }
+    *waits->n_users = 1;
     for (size_t i = 1; i < n; i++) {
         waits->modules[i] = module_meaning(model->strings.strings[i]);
         waits->functions[i] = function_meaning(model->strings.strings[i]);
@@ -186,15 +189,31 @@ int waits_new(struct waits **out, const struct model *model, bool is_time, struc
     return 0;
 }
 
+int waits_like(struct waits **out, const struct waits *other, struct error *err)
+{
+    struct waits *waits = *out = malloc(sizeof *waits);
+    if (!waits)
+        return error_memory(err);
+    *waits = *other;
+    waits->labels = (struct strtab){0};
+    waits->kinds = NULL;
+    waits->n_kinds = waits->cap_kinds = 0;
+    ++*waits->n_users;
+    return 0;
+}
+
 void waits_free(struct waits *waits)
 {
     if (!waits)
         return;
-    free(waits->modules);
-    free(waits->functions);
-    free(waits->allocators);
-    free(waits->locks);
-    free(waits->takers);
+    if (!waits->n_users || --*waits->n_users == 0) {
+        free(waits->modules);
+        free(waits->functions);
+        free(waits->allocators);
+        free(waits->locks);
+        free(waits->takers);
+        free(waits->n_users);
+    }
     free(waits->kinds);
     strtab_fini(&waits->labels);
     free(waits);
@@ -292,6 +311,8 @@ static uint32_t allocator_entry(const struct waits *waits, uint32_t leaf)
         return 0;
     uint8_t module = waits->modules[scopes[leaf].module];
     uint32_t found = waits->allocators[scopes[leaf].name] == ALLOCATOR_INNER ? leaf : 0;
+    if (!found && module != MODULE_ALLOCATOR && module != MODULE_SYSTEM)
+        return 0; /* nothing on the way out would count */
     for (uint32_t at = leaf; at && waits->modules[scopes[at].module] == module; at = caller_scope(waits->model, at)) {
         uint8_t is = waits->allocators[scopes[at].name];
         if (module == MODULE_ALLOCATOR || (is == ALLOCATOR_INNER && found))

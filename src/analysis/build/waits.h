@@ -25,6 +25,7 @@ struct waits {
     const struct model *model;
     uint8_t *modules, *functions, *allocators, *locks; /* [n_strings] what the names mean, by string id */
     struct lock_taker *takers;                         /* [n_strings] by the program's function */
+    size_t *n_users;                                   /* of these tables */
     struct strtab labels; /* "libgomp: barrier", WAITS_PROFILER, WAITS_ALLOCATOR "malloc: main (x.c:3)" */
     int64_t *kinds;       /* [n_kinds] by label: see waits_kind */
     size_t n_kinds, cap_kinds;
@@ -42,6 +43,10 @@ struct waits {
 /* is_time: the metric is time. The caller frees *waits.  err: ERR_MEMORY */
 int waits_new(struct waits **waits, const struct model *model, bool is_time, struct error *err);
 void waits_free(struct waits *waits);
+
+/* The same for the model and the kind of metric of another one, whose tables of names it shares: they take long to make
+ * where there are many names. Both are freed, in any order; in one thread.  err: ERR_MEMORY */
+int waits_like(struct waits **waits, const struct waits *other, struct error *err);
 
 /* Whether samples on the variable can be waiting: if they are in no variable, or in one that a runtime library made for
  * itself. Samples on the program's data are only in the code of contended locks, but the profiler's own may touch

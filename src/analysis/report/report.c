@@ -835,6 +835,30 @@ static int mark_twins(struct report *report, struct error *err)
     return ok ? 0 : error_memory(err);
 }
 
+enum { KEPT_MOST = 4 };
+
+struct kept_reports {
+    struct kept_report {
+        struct report *report; /* NULL: none */
+        size_t metric;
+        bool with_unused, with_paths;
+    } items[KEPT_MOST];
+    size_t next; /* which one gives way */
+};
+
+/* The waits of a metric, with the tables of names that a report which is kept has. */
+static int make_waits(struct report *report, struct error *err)
+{
+    const struct model *model = report->model;
+    bool is_time = metrics_is_time(model->metrics[report->metric].name);
+    for (size_t i = 0; model->kept && i < KEPT_MOST; i++) {
+        const struct report *other = model->kept->items[i].report;
+        if (other && other->waits->is_time == is_time)
+            return waits_like(&report->waits, other->waits, err);
+    }
+    return waits_new(&report->waits, model, is_time, err);
+}
+
 static int make_anew(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
                      struct error *err)
 {
@@ -844,7 +868,7 @@ static int make_anew(const struct model *model, size_t metric, bool with_unused,
             report->event = &model->events[i];
     int code = merge_variables(report, with_paths, err);
     if (code == 0)
-        code = waits_new(&report->waits, model, metrics_is_time(model->metrics[metric].name), err);
+        code = make_waits(report, err);
     if (code == 0)
         code = add_rows(report, with_unused, err);
     report_set_times(report);
@@ -868,17 +892,6 @@ static int make_anew(const struct model *model, size_t metric, bool with_unused,
 }
 
 /* --- reports that are kept --- */
-
-enum { KEPT_MOST = 4 };
-
-struct kept_reports {
-    struct kept_report {
-        struct report *report; /* NULL: none */
-        size_t metric;
-        bool with_unused, with_paths;
-    } items[KEPT_MOST];
-    size_t next; /* which one gives way */
-};
 
 struct kept_reports *kept_reports_new(void)
 {
