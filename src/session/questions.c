@@ -307,29 +307,30 @@ static int node_items_init(struct node_items *of, struct items *items, struct er
 static void put_item(const struct node_items *of, uint32_t scope, struct table *table)
 {
     const struct scope *at = &of->items->model->scopes[scope];
-    struct buf name = {0}, text = {0};
+    struct buf text = {0};
     int what = at->role == ROLE_VARIABLE ? IS_VARIABLE
                : at->role == ROLE_REGION ? IS_REGION
                : at->kind == SCOPE_LOOP  ? IS_LOOP
                : model_is_procedure(at)  ? IS_FUNCTION
                                          : IS_LINE;
+    buf_printf(&text, "%s:", of->kinds[what]->name);
+    size_t len = text.len_bytes;
     if (what == IS_VARIABLE && of->row_of[scope])
-        item_put_row(&of->report->rows[of->row_of[scope] - 1], &name);
+        item_put_row(&of->report->rows[of->row_of[scope] - 1], &text);
     else if (what == IS_REGION)
-        buf_printf(&name, "%s", model_text(of->items->model, at->name));
+        buf_printf(&text, "%s", model_text(of->items->model, at->name));
     else if (what == IS_FUNCTION && at->role == ROLE_NONE)
-        item_put_function(of->items, at->name, at->file, at->module, &name);
+        item_put_function(of->items, at->name, at->file, at->module, &text);
     else if ((what == IS_LINE || what == IS_LOOP) && at->line)
-        item_put_line(of->items, model_file_of(of->items->model, scope), at->line, &name);
-    if (name.data && item_list_find(of->lists[what], name.data) != ITEM_NONE) {
-        buf_printf(&text, "%s:%s", of->kinds[what]->name, name.data);
+        item_put_line(of->items, model_file_of(of->items->model, scope), at->line, &text);
+    if (text.failed)
+        table_fail(table);
+    if (text.len_bytes > len && !text.failed && item_list_find(of->lists[what], text.data + len) != ITEM_NONE) {
         table_put_made(table, &text);
     } else {
         table_put_absent(table);
+        buf_fini(&text);
     }
-    if (name.failed)
-        table_fail(table);
-    buf_fini(&name);
 }
 
 const struct column node_columns[NODE_COLUMNS] = {

@@ -459,6 +459,31 @@ def check_differences(scratch):
     expect(len(compute) == 1 and abs(compute[0]["change"] - 0.4) < 1e-9, f"<compute> has become {compute}: {answer}")
 
 
+def cpu_ms(screen):
+    """What the program on a terminal has computed for."""
+    tasks = pathlib.Path(f"/proc/{screen.process.pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e6
+
+
+def check_cost(scratch):
+    """On a database of many scopes no key takes longer than a part of what the beginning took: nothing lists them all anew."""
+    data = json.loads((bundle.golden("report") / "minicg.json").read_text(encoding="utf-8"))
+    function = next(row for row in data["scopes"] if row[1] == 1 and row[2] == 0)
+    data["scopes"] += 300_000 * [[0, *function[1:]]]
+    m.write_database(scratch / "many", data)
+    if not pathlib.Path("/proc/self/schedstat").exists():
+        print("SKIP of costs: the kernel does not count them")
+        return
+    screen = opened(scratch, "many")
+    begin = cpu_ms(screen)
+    for key in ("4", "Down", "Down", "Down", "Down", "Down", "5", "Enter", "2", "Enter", "5"):
+        before = cpu_ms(screen)
+        screen.press(key)
+        took = cpu_ms(screen) - before
+        expect(took < begin / 2, f"{key}: {took:.1f} ms of 300000 scopes, which took {begin:.1f} ms to open")
+    quit_it("many", screen)
+
+
 # --- all -----------------------------------------------------------------------------------------------------------------
 
 
@@ -496,7 +521,7 @@ def main():
             GOLDEN.write_text(text_of_screens(), encoding="utf-8")
         else:
             compare(GOLDEN.read_text(encoding="utf-8"))
-        for check in (check_differences, check_keys, check_foot, check_browser, check_hostile, check_signals, check_stop):
+        for check in (check_differences, check_keys, check_foot, check_browser, check_hostile, check_signals, check_stop, check_cost):
             check(scratch)
         n = check_numbers(scratch, "minicg", ["minicg"], "minicg", STEPS // 2, 3)
         n += check_numbers(scratch, "compared", ["before-db", "after-db"], "after-db", STEPS - STEPS // 2, 5)

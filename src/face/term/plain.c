@@ -97,7 +97,8 @@ int plain_run(struct screen *screen, struct error *err)
     screen->width = width >= 40 && width <= 1000 ? (unsigned)width : 79;
     pane_tell(screen);
     while (!screen->is_over) {
-        pane_finish(screen);
+        while (screen->pane.later)
+            pane_finish(screen);
         print_all(screen);
         (void)printf("\nkeys, and Enter (? lists them, q ends): ");
         if (fflush(stdout) != 0)

@@ -277,7 +277,7 @@ void pane_move(struct screen *screen, size_t cursor);
 /* Whether a row has the words, in any case of letters. */
 bool pane_has(struct screen *screen, size_t row, const char *words);
 
-/* Does what was left for later, if there is something. */
+/* Does what was left for later, if there is something; what takes long leaves the rest of it for later again. */
 void pane_finish(struct screen *screen);
 
 /* The lines of the list as they are drawn: its head, a row. */

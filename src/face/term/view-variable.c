@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "face/term/screen.h"
 
 #define LEAST_PATH 0.01 /* percent of the total: paths of allocation below that are never listed */
@@ -29,6 +30,7 @@ struct part {
 struct parts {
     struct part *items; /* [n] */
     size_t n, cap, row; /* row: of the table of variables */
+    size_t n_added;     /* of what follows later */
 };
 
 static void close_parts(void *own)
@@ -275,17 +277,20 @@ static void add_allocations(struct screen *screen, struct parts *parts, const st
 }
 
 /* Who uses it how, and where its memory comes from, takes longer than what the table says: it follows when that is on
- * the screen. */
+ * the screen, piece by piece, so that a key waits for one piece at most. */
 static void add_rest(struct screen *screen)
 {
+    static void (*const add[])(struct screen * screen, struct parts * parts, const struct table *vars) = {
+        add_threads, add_pattern, add_sharing, add_touchers, add_allocations};
+    enum { N_ADD = sizeof add / sizeof *add, PIECE_MS = 2 }; /* what takes less is drawn with what comes next */
     struct parts *parts = screen->pane.own;
-    const struct table *vars = vars_table(screen);
-    add_threads(screen, parts, vars);
-    add_pattern(screen, parts, vars);
-    add_sharing(screen, parts, vars);
-    add_touchers(screen, parts, vars);
-    add_allocations(screen, parts, vars);
+    uint64_t begin = clock_now_ns(CLOCK_MONOTONIC);
+    do
+        add[parts->n_added++](screen, parts, vars_table(screen));
+    while (parts->n_added < N_ADD && clock_now_ns(CLOCK_MONOTONIC) - begin < PIECE_MS * CLOCK_MS_NS);
     screen->pane.n_all = parts->n;
+    if (parts->n_added < N_ADD)
+        screen->pane.later = add_rest;
 }
 
 static int open_variable(struct screen *screen, struct error *err)
