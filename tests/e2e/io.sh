@@ -116,7 +116,16 @@ static APART void in_socket(void)
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
         exit(1);
-    long out = send(ends[0], bytes, 1234, 0), in = recv(ends[1], bytes, 2000, 0);
+    long out = send(ends[0], bytes, 1234, 0);
+    recv(ends[1], bytes, 2000, MSG_PEEK);
+    long in = recv(ends[1], bytes, 2000, 0);
+    int packets[2];
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, packets) != 0)
+        exit(1);
+    out += send(packets[0], bytes, 50, 0);
+    if (recv(packets[1], bytes, 2, MSG_TRUNC) != 50)
+        exit(1);
+    in += 2;
     said(__func__, in, out);
 }
 static APART void *in_thread(void *name)

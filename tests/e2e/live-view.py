@@ -99,6 +99,8 @@ def check_copy(place):
         n = program.status()["address_samples"]
         wait_for(lambda: program.status()["address_samples"] > n + 100, "no more samples come")
     run(BUILD / "hpcrun", "--copy", place / "first", program.pid, status=1)  # it would be counted twice
+    said = run(BUILD / "hpcrun", "--copy", program.directory / "inside", program.pid, status=1).stderr
+    expect("is being measured into" in said and not (program.directory / "inside").exists(), f"a copy inside of what is copied: {said}")
     text = run(BUILD / "hpcquery", "vars", place / "second-db").stdout
     expect(0 < counts[0] < counts[1], f"copies have {counts} samples")
     expect("\npartial " in text and str(program.directory) in text and "may still run" in text, f"the copy does not say that it is one: {text}")

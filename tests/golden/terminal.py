@@ -172,6 +172,12 @@ def check_sizes(scratch):
     screen.resize(80, 24)
     screen.settle()
     expect(screen.lines() == before, "the screen is another one after the smallest size")
+    screen.size(65535, 65535)  # more than ncurses counts; what it draws there is of no interest
+    os.kill(screen.process.pid, signal.SIGWINCH)
+    screen.settle()
+    screen.resize(80, 24)
+    screen.settle()
+    expect(screen.lines() == before, "the screen is another one after the largest size")
     quit_it("resizes", screen)
 
 

@@ -128,6 +128,18 @@ static bool is_filled(const char *path)
     return is;
 }
 
+/* Whether the directory of a copy would lie in one that is measured into, whose files it would become. */
+static bool lies_in_measured(const struct running_list *list, const char *to)
+{
+    char real[PATH_MAX];
+    bool is = false;
+    for (size_t i = 0; i < list->n && !is; i++) {
+        size_t len = strlen(list->processes[i].dir);
+        is = realpath(to, real) && len && strncmp(real, list->processes[i].dir, len) == 0 && real[len] == '/';
+    }
+    return is;
+}
+
 static int copy(const struct hpcrun_options *options)
 {
     struct running_list list = {.tool = "hpcrun"};
@@ -145,6 +157,11 @@ static int copy(const struct hpcrun_options *options)
                             options->copy);
     else if (status == 0 && names_directory_make(options->copy, false, &to, &err) != 0)
         status = tool_error("hpcrun", "%s", err.text);
+    else if (status == 0 && lies_in_measured(&list, to)) {
+        status = tool_error("hpcrun", "%s: lies in a directory that is being measured into; a copy takes another place",
+                            options->copy);
+        (void)rmdir(to);
+    }
     size_t n = status == 0 ? copy_rest(options->command, &list, to) : 0; /* first: names that are claimed avoid these */
     if (status == 0 && !runs && n == 0)
         status = tool_error("hpcrun", "%s: nothing was measured into it yet", words[0]);

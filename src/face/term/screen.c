@@ -224,12 +224,18 @@ void screen_copy(struct screen *screen, const char *text)
 
 /* --- sizes and signals --- */
 
+#define CELLS_MOST 2000 /* in a line, and lines: what goes beyond stays empty. ncurses counts them in short integers   \
+                         */
+
 static void take_size(struct screen *screen)
 {
     struct winsize size = {0};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col &&
-        (size.ws_row != LINES || size.ws_col != COLS))
-        (void)resizeterm(size.ws_row, size.ws_col);
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col) {
+        int n_rows = size.ws_row < CELLS_MOST ? size.ws_row : CELLS_MOST;
+        int n_columns = size.ws_col < CELLS_MOST ? size.ws_col : CELLS_MOST;
+        if (n_rows != LINES || n_columns != COLS)
+            (void)resizeterm(n_rows, n_columns);
+    }
     screen->width = (unsigned)COLS;
     screen->height = (unsigned)LINES;
     pane_tell(screen);

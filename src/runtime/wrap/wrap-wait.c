@@ -122,6 +122,15 @@ static void moved(struct wait_call *call, const struct slot *slot, enum directio
     locus_wait_moved_event(call, direction == WRITES, fd, (uint64_t)n_bytes);
 }
 
+/* How many bytes of a message have arrived in n bytes of room: none of one that stays in its queue, and with MSG_TRUNC
+ * the call returns the length of the whole message. */
+static ssize_t received(ssize_t result, size_t n, int flags)
+{
+    if (flags & MSG_PEEK)
+        return 0;
+    return result > 0 && (size_t)result > n ? (ssize_t)n : result;
+}
+
 /* The open file of a stream; -1: it has none. errno is kept. */
 static int file_of(FILE *stream)
 {
@@ -254,13 +263,15 @@ MOVE(ssize_t, __pread_chk, (int fd, void *bytes, size_t n, off_t at, size_t room
      result)
 MOVE(ssize_t, __pread64_chk, (int fd, void *bytes, size_t n, off64_t at, size_t room), (fd, bytes, n, at, room), READS,
      fd, result)
-MOVE(ssize_t, recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags), READS, fd, result)
+MOVE(ssize_t, recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags), READS, fd,
+     received(result, n, flags))
 MOVE(ssize_t, __recv_chk, (int fd, void *bytes, size_t n, size_t room, int flags), (fd, bytes, n, room, flags), READS,
-     fd, result)
+     fd, received(result, n, flags))
 MOVE(ssize_t, recvfrom,
      (int fd, void *restrict bytes, size_t n, int flags, struct sockaddr *restrict from, socklen_t *restrict len),
-     (fd, bytes, n, flags, from, len), READS, fd, result)
-MOVE(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), READS, fd, result)
+     (fd, bytes, n, flags, from, len), READS, fd, received(result, n, flags))
+MOVE(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), READS, fd,
+     received(result, SIZE_MAX, flags))
 MOVE(ssize_t, send, (int fd, const void *bytes, size_t n, int flags), (fd, bytes, n, flags), WRITES, fd, result)
 MOVE(ssize_t, sendto, (int fd, const void *bytes, size_t n, int flags, const struct sockaddr *to, socklen_t len),
      (fd, bytes, n, flags, to, len), WRITES, fd, result)
