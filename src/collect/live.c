@@ -232,6 +232,16 @@ void live_sums_fini(struct live_sums *sums)
     *sums = (struct live_sums){0};
 }
 
+/* The place of an address in a module. is_return: it follows a call. */
+static struct live_place place_at(const struct view *view, const struct view_module *module, uint64_t ip,
+                                  bool is_return)
+{
+    const char *path = module ? module->path : NULL;
+    if (path && (strcmp(path, REGION_MODULE) == 0 || strcmp(path, PYTHON_MODULE) == 0))
+        return (struct live_place){path, ip, view_string(view, (uint32_t)ip)};
+    return (struct live_place){path, ip - is_return - (module ? module->bias : 0), NULL};
+}
+
 /* Places of the frames from a node outwards; a sampled pc, which has no child, is no return address. */
 static bool place_path(const struct view *view, uint32_t ref, enum arena_kind kind, struct live_variable_place *place)
 {
@@ -244,8 +254,7 @@ static bool place_path(const struct view *view, uint32_t ref, enum arena_kind ki
         bool is_call = kind == ARENA_ALLOC_NODES || (node && node->child);
         ok = vec_reserve(&place->frames, &capacity, place->n_frames + 1, sizeof *place->frames);
         if (ok)
-            place->frames[place->n_frames++] = (struct live_place){
-                module ? module->path : NULL, path.frames[i].ip - is_call - (module ? module->bias : 0)};
+            place->frames[place->n_frames++] = place_at(view, module, path.frames[i].ip, is_call);
     }
     free(path.frames);
     return ok;
@@ -258,8 +267,7 @@ static bool fill_code(const struct view *view, const struct live_sum *sum, struc
     if (!place->frames)
         return false;
     /* Of a wait it is a return address. */
-    place->frames[place->n_frames++] = (struct live_place){
-        module ? module->path : NULL, sum->key - (sum->kind == LIVE_WAIT) - (module ? module->bias : 0)};
+    place->frames[place->n_frames++] = place_at(view, module, sum->key, sum->kind == LIVE_WAIT);
     return true;
 }
 

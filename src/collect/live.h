@@ -70,10 +70,12 @@ void live_sums_fini(struct live_sums *sums);
 /* Compares sums by kind, key and module, for qsort and for reading two lists together. */
 int live_sum_compare(const void *a, const void *b);
 
-/* A place in the program: ELF virtual address of a call instruction's last byte in the module at path (borrowed). */
+/* A place in the program: ELF virtual address of a call instruction's last byte in the module at path (borrowed). Of a
+ * region and of a Python function it is a number of the process, and text (borrowed) is what side files have for it. */
 struct live_place {
     const char *path;
     uint64_t vaddr;
+    const char *text;
 };
 
 /* Where to look up what a variable's key names. */

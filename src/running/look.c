@@ -42,6 +42,8 @@ static bool push_place(struct running_names *namer, const struct live_place *pla
 {
     const struct code_frame *frames;
     uint32_t module = symbolizer_module(namer->symbolizer, place->path ? place->path : "");
+    if (place->text && module)
+        symbolizer_add_function(namer->symbolizer, module, place->vaddr, place->vaddr + 1, place->text);
     size_t n_frames = symbolizer_lookup(namer->symbolizer, module, place->vaddr, &frames);
     if (!vec_reserve(path, capacity, *n + n_frames, sizeof **path))
         return false;

@@ -561,7 +561,28 @@ def check_words(place):
     program.end()
 
 
-CHECKS = {"killed": check_killed, "stopped": check_stopped, "clock": check_clock, "twins": check_twins, "samples": check_samples, "status": check_status, "words": check_words, "copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
+def check_python(place):
+    """A running Python program's blocks have the names of its functions and lines, not the numbers that stand for them."""
+    if not (3, 9) <= sys.version_info[:2] <= (3, 13):
+        print(f"SKIP (part): Python {sys.version_info[0]}.{sys.version_info[1]} is not read")
+        return
+    (place / "lists.py").write_text("""import sys, threading
+def make_list():
+    return [i * 1.5 for i in range(200000)]
+threading.Thread(target=sys.stdin.read, daemon=True).start()
+while threading.active_count() > 1:
+    sum(make_list())
+""")
+    measured = subprocess.Popen([BUILD / "hpcrun", "-o", place / "lists.m", sys.executable, place / "lists.py"], stdin=subprocess.PIPE,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    said = lambda: run(BUILD / "hpcrun", "--status", place / "lists.m", status=None).stdout
+    wait_for(lambda: "make_list" in said() and "(lists.py:3)" in said(), "no block is named by the line of Python that makes it")
+    expect("[python]" not in said(), f"numbers stand for names: {said()}")
+    measured.stdin.close()
+    expect(measured.wait(PATIENCE_S) == 0, "the program of Python failed")
+
+
+CHECKS = {"python": check_python, "killed": check_killed, "stopped": check_stopped, "clock": check_clock, "twins": check_twins, "samples": check_samples, "status": check_status, "words": check_words, "copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
 
 
 def main():
