@@ -469,7 +469,8 @@ struct arena_event {
 #define EVENT_REPLAY 4096u  /* a file takes the place of the kernel and the hardware */
 #define EVENT_SWAPPED 8192u /* EVENT_REPLAY: from a machine of the other byte order */
 #define EVENT_RECORD 16384u /* what the kernel writes into the ring of the first thread is copied to a file */
-#define EVENT_FILE 32768u    /* its hits have no address, but name the file */
+#define EVENT_FILE 32768u   /* its hits have no address, but name the file */
+#define EVENT_CALLS 65536u  /* wrappers of calls record it: nothing is opened, and nothing is sampled */
 #define EVENT_VARIABLE (EVENT_ADDRESS | EVENT_FILE) /* its hits name variables */
 #define EVENT_DECODE_SHIFT 8
 #define EVENT_DECODE_MASK 255u

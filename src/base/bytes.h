@@ -73,6 +73,13 @@ static inline uint64_t bytes_hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
+/* Continues a hash with a word: each bit of both reaches the lower half. */
+static inline uint64_t bytes_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
 /* The hash of n bytes where there is room for 32 bits only. src: the same */
 static inline uint32_t bytes_hash_32(const void *bytes, uint64_t n)
 {

@@ -4,12 +4,14 @@
 #include "base/options.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/path.h"
 #include "base/spelling.h"
 #include "base/vec.h"
 
@@ -796,18 +798,30 @@ int tool_usage(const char *tool, const char *format, ...)
     return 2;
 }
 
-void tool_moved(const char *directory, const char *prefix, const char *file, char *path, size_t n)
-{
-    size_t len = strlen(prefix);
-    path[0] = '\0';
-    if (directory[0] && strncmp(file, prefix, len) == 0 && file[len] == '/')
-        (void)snprintf(path, n, "%s..%s", directory, file + len);
-}
-
 void tool_directory(char *path, size_t n)
 {
     ssize_t len = readlink("/proc/self/exe", path, n - 1);
     path[len > 0 ? len : 0] = '\0';
     char *slash = strrchr(path, '/');
     path[slash ? slash + 1 - path : 0] = '\0';
+}
+
+bool tool_find_part(const char *folder, const char *prefix, const char *file, char *path, size_t n)
+{
+    const char *const places[] = {folder, "../lib/locus/", "../lib64/locus/"};
+    size_t n_prefix = strlen(prefix);
+    char own[PATH_MAX];
+    tool_directory(own, sizeof own);
+    for (size_t i = 0; own[0] && i < sizeof places / sizeof *places; i++) {
+        (void)snprintf(path, n, "%s%s%s", own, places[i], path_last(file));
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    if (own[0] && strncmp(file, prefix, n_prefix) == 0 && file[n_prefix] == '/') {
+        (void)snprintf(path, n, "%s..%s", own, file + n_prefix);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    (void)snprintf(path, n, "%s", file);
+    return access(path, R_OK) == 0;
 }

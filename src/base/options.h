@@ -125,10 +125,10 @@ int tool_usage(const char *tool, const char *format, ...) __attribute__((format(
  * known. A path of n bytes or more loses its end, up to a slash. */
 void tool_directory(char *path, size_t n);
 
-/* Where a file of the installation is now, into path [n], if the installation was moved as a whole: directory is that
- * of the executable that runs (tool_directory), which was in the folder bin of prefix. "" when the file was not below
- * prefix. */
-void tool_moved(const char *directory, const char *prefix, const char *file, char *path, size_t n);
+/* Finds a file of the installation: beside the executable that runs, in folder (".libs/"), as it is built; in lib or
+ * lib64 of its prefix; as far from it as file was in prefix, whose folder bin had it, if all was moved; or where it was
+ * installed. path [n] is set; false: it is nowhere there. */
+bool tool_find_part(const char *folder, const char *prefix, const char *file, char *path, size_t n);
 
 /* Prints the --help text: synopsis, description, options, examples, environment, exit status. */
 void options_print_help(const struct option_spec *spec, FILE *out);

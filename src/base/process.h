@@ -22,6 +22,12 @@ struct proc_stat {
 /* Asks the kernel about process pid; false, and all zero, when there is none or /proc cannot be read. */
 bool proc_stat_read(pid_t pid, struct proc_stat *stat);
 
+/* Whether a process has ended, and is only waited for. */
+static inline bool proc_stat_has_ended(const struct proc_stat *stat)
+{
+    return stat->state == 'Z' || stat->state == 'X';
+}
+
 /* A line of /proc/PID/status, also of a thread, without its name, such as "Uid:"; false when there is none. */
 bool proc_status_line(pid_t pid, const char *name, char *text, size_t n);
 

@@ -215,7 +215,7 @@ void slots_fini(struct slots *slots)
 
 /* --- interned strings --- */
 
-/* By words, each of whose bits reaches the lower half: names in C++ are long, and every step waits for the last one. */
+/* By words: names in C++ are long, and every step waits for the last one. */
 static uint64_t hash_text(const void *item)
 {
     const char *text = *(const char *const *)item;
@@ -223,13 +223,11 @@ static uint64_t hash_text(const void *item)
     uint64_t hash = BYTES_HASH_START ^ len, word = 0;
     for (; len >= sizeof word; len -= sizeof word, text += sizeof word) {
         memcpy(&word, text, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
+        hash = bytes_mix(hash, word);
     }
     word = 0;
     memcpy(&word, text, len);
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
+    return bytes_mix(hash, word);
 }
 
 static bool is_same_text(const void *a, const void *b)

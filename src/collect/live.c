@@ -54,7 +54,7 @@ static void look_at_head(const struct view *view, struct live *live)
     for (uint32_t i = 0; i < view->n_events; i++) {
         const struct arena_event *event = &header->events[i];
         copy_text(live->events[i].name, sizeof live->events[i].name, event->name, sizeof event->name);
-        bool gives_samples = event->source != SOURCE_MEMLEAK && event->source < SOURCE_BLOCKTIME;
+        bool gives_samples = !(event->flags & EVENT_CALLS);
         bool is_first = !live->has_addresses && event->flags & EVENT_ADDRESS;
         if (is_first || (live->main_event < 0 && gives_samples))
             live->main_event = (int)i;

@@ -265,7 +265,7 @@ bool companion_is_gone(pid_t pid, uint64_t *start)
         return false;
     if (!*start)
         *start = now.start;
-    return now.state == 'Z' || now.state == 'X' || now.start != *start;
+    return proc_stat_has_ended(&now) || now.start != *start;
 }
 
 int64_t companion_checkpoint_ms(const struct companion *c)

@@ -79,20 +79,15 @@ static void note(const struct report *report, uint32_t scope, double value, stru
         places->places[places->n++] = place;
 }
 
-/* Whether the scope repeats below a variable what another one has by call path. */
-static bool is_by_variable(const struct model *model, uint32_t scope)
-{
-    while (scope && model->scopes[scope].role != ROLE_DATACENTRIC)
-        scope = model->scopes[scope].parent;
-    return scope != 0;
-}
-
+/* By call path; the data-centric tree repeats the costs. */
 static void sum_up(const struct report *report, size_t metric, struct places *places)
 {
     const struct model *model = report->model;
     for (uint32_t at = 0; model->own && at < model->n_scopes; at++) {
         double value = model->own[at * model->n_metrics + metric];
-        if (value > 0 && !is_by_variable(model, at))
+        if (model->scopes[at].role == ROLE_DATACENTRIC)
+            at = model_subtree_end(model, at) - 1;
+        else if (value > 0)
             note(report, at, value, places);
     }
 }

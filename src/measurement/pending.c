@@ -117,8 +117,7 @@ static bool program_runs(int fd, pid_t program)
 {
     struct proc_stat process;
     struct stat marker;
-    if (program <= 0 || !proc_stat_read(program, &process) || process.state == 'Z' || process.state == 'X' ||
-        fstat(fd, &marker) != 0)
+    if (program <= 0 || !proc_stat_read(program, &process) || proc_stat_has_ended(&process) || fstat(fd, &marker) != 0)
         return false;
     double age_s =
         (double)clock_now_ns(CLOCK_BOOTTIME) / CLOCK_S_NS - (double)process.start / (double)sysconf(_SC_CLK_TCK);

@@ -159,7 +159,7 @@ bool running_is_alive(const struct running_process *process)
 {
     struct proc_stat stat;
     return process->started && proc_stat_read(process->pid, &stat) && stat.start == process->started &&
-           stat.state != 'Z' && stat.state != 'X' && program_inode(process->pid) == process->program_inode;
+           !proc_stat_has_ended(&stat) && program_inode(process->pid) == process->program_inode;
 }
 
 bool running_tell_companion(const struct running_process *process, char *text, size_t n_bytes)

@@ -20,7 +20,7 @@ static int plan_waits(const char *event, const struct source_threshold *threshol
     if (!row)
         return ERR_RANGE;
     (void)snprintf(row->description, sizeof row->description, "Time without a processor in calls that wait");
-    row->flags = SOURCE_WEIGHTED;
+    row->flags = SOURCE_WEIGHTED | SOURCE_CALLS;
     row->scale = 1e-3; /* of nanoseconds */
     out->wants_waits = true;
     return 0;
@@ -41,7 +41,7 @@ static int plan_row(const char *event, bool is_write, struct source_plan *out, s
         return ERR_RANGE;
     (void)snprintf(row->description, sizeof row->description, "Bytes %s by calls of the C library",
                    is_write ? "written" : "read");
-    row->flags = SOURCE_WEIGHTED | SOURCE_INTEGER | SOURCE_FILE;
+    row->flags = SOURCE_WEIGHTED | SOURCE_INTEGER | SOURCE_FILE | SOURCE_CALLS;
     return 0;
 }
 

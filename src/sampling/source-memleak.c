@@ -18,7 +18,7 @@ static int plan(const char *event, const struct source_threshold *threshold, str
     if (!row)
         return ERR_RANGE;
     (void)snprintf(row->description, sizeof row->description, "Bytes allocated, freed and leaked");
-    row->flags = SOURCE_WEIGHTED | SOURCE_INTEGER;
+    row->flags = SOURCE_WEIGHTED | SOURCE_INTEGER | SOURCE_CALLS;
     out->wants_memleak = true;
     return 0;
 }

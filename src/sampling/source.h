@@ -149,5 +149,6 @@ enum source_number {
 #define SOURCE_SWAPPED 8192u /* SOURCE_REPLAY: from a machine of the other byte order */
 #define SOURCE_RECORD 16384u /* the ring of the first thread is copied to a file */
 #define SOURCE_FILE 32768u   /* what is recorded names a file, without an address */
+#define SOURCE_CALLS 65536u  /* wrappers of calls record it; the kernel is asked for nothing */
 
 #endif

@@ -351,24 +351,15 @@ static void references_read(const char *output, struct references *references, s
 /* Finds the object that belongs to this hpclink. path[n]: filled.  err: ERR_NOT_FOUND */
 static int runtime_object_find(char *path, size_t n, struct error *err)
 {
-    static const char *const places[] = {"libhpcrun-static.o", "../lib/locus/libhpcrun-static.o",
-                                         "../lib64/locus/libhpcrun-static.o"};
     char own[PATH_MAX];
+    if (tool_find_part("", LOCUS_PREFIX, LOCUS_RUNTIME_OBJECT, path, n))
+        return 0;
     tool_directory(own, sizeof own);
-    for (size_t i = 0; own[0] && i < sizeof places / sizeof *places; i++) {
-        (void)snprintf(path, n, "%s%s", own, places[i]);
-        if (access(path, R_OK) == 0)
-            return 0;
-    }
-    tool_moved(own, LOCUS_PREFIX, LOCUS_RUNTIME_OBJECT, path, n);
-    if (path[0] && access(path, R_OK) == 0)
-        return 0;
-    (void)snprintf(path, n, "%s", LOCUS_RUNTIME_OBJECT);
-    if (access(path, R_OK) == 0)
-        return 0;
-    return error_set(err, ERR_NOT_FOUND,
-                     "libhpcrun-static.o is neither in %s%s nor in %s: the installation is incomplete", own, places[1],
-                     LOCUS_RUNTIME_OBJECT);
+    return error_set(
+        err, ERR_NOT_FOUND,
+        "libhpcrun-static.o is neither in %s../lib/locus/libhpcrun-static.o nor in %s: the installation is "
+        "incomplete",
+        own, LOCUS_RUNTIME_OBJECT);
 }
 
 static int read_whole(const char *path, struct buf *bytes, struct error *err)

@@ -221,8 +221,7 @@ static int check_plan(const struct source_plan *plan, struct error *err)
         const struct source_event *event = &plan->events[i];
         bool is_unfit =
             event->flags & (SOURCE_TIMER | SOURCE_WALLCLOCK | SOURCE_RING_ONLY | SOURCE_BATCH | SOURCE_AUX) ||
-            event->file[0] || event->source == SOURCE_NUMBER_BLOCKTIME || event->source == SOURCE_NUMBER_IO_READ ||
-            event->source == SOURCE_NUMBER_IO_WRITE;
+            event->file[0] || (event->flags & SOURCE_CALLS && event->source != SOURCE_NUMBER_MEMLEAK);
         if (is_unfit)
             return error_set(err, ERR_UNSUPPORTED, "%s cannot be measured in a program that runs already%s",
                              event->name,

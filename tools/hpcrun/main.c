@@ -132,12 +132,12 @@ static bool is_filled(const char *path)
 static bool lies_in_measured(const struct running_list *list, const char *to)
 {
     char real[PATH_MAX];
-    bool is = false;
-    for (size_t i = 0; i < list->n && !is; i++) {
+    bool lies = false, is_known = realpath(to, real) != NULL;
+    for (size_t i = 0; is_known && i < list->n && !lies; i++) {
         size_t len = strlen(list->processes[i].dir);
-        is = realpath(to, real) && len && strncmp(real, list->processes[i].dir, len) == 0 && real[len] == '/';
+        lies = len && strncmp(real, list->processes[i].dir, len) == 0 && real[len] == '/';
     }
-    return is;
+    return lies;
 }
 
 static int copy(const struct hpcrun_options *options)

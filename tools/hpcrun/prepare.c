@@ -37,7 +37,8 @@ _Static_assert(SOURCE_WEIGHTED == EVENT_WEIGHTED && SOURCE_TIMER == EVENT_TIMER 
                    SOURCE_ADDRESS == EVENT_ADDRESS && SOURCE_INTEGER == EVENT_INTEGER &&
                    SOURCE_WALLCLOCK == EVENT_WALLCLOCK && SOURCE_RING_ONLY == EVENT_RING_ONLY &&
                    SOURCE_DATA_SRC == EVENT_DATA_SRC && SOURCE_BATCH == EVENT_BATCH && SOURCE_AUX == EVENT_AUX &&
-                   SOURCE_SILENT == EVENT_SILENT && SOURCE_KERNEL == EVENT_KERNEL,
+                   SOURCE_SILENT == EVENT_SILENT && SOURCE_KERNEL == EVENT_KERNEL && SOURCE_FILE == EVENT_FILE &&
+                   SOURCE_CALLS == EVENT_CALLS,
                "flags have the same values in sampling and arena");
 _Static_assert(SOURCE_EVENTS_MAX == ARENA_EVENTS_MAX, "a plan fits into an arena");
 _Static_assert((int)SOURCE_SCHED_TRACEPOINTS == SCHED_TIER_TRACEPOINTS &&
@@ -254,30 +255,19 @@ static int check_preloadable(const char *path, struct error *err)
 
 int prepare_library(const char *name, char *path, size_t n, struct error *err)
 {
-    static const char *const places[] = {".libs/", "../lib/locus/", "../lib64/locus/"};
-    char own[PATH_MAX];
-    tool_directory(own, sizeof own);
-    for (size_t i = 0; own[0] && i < sizeof places / sizeof *places; i++) {
-        (void)snprintf(path, n, "%s%s%s", own, places[i], name);
-        if (access(path, R_OK) == 0)
-            return check_preloadable(path, err);
-    }
-    char file[PATH_MAX];
+    char own[PATH_MAX], file[PATH_MAX];
     (void)snprintf(file, sizeof file, "%s/%s", LOCUS_LIBRARIES, name);
-    tool_moved(own, LOCUS_PREFIX, file, path, n);
-    if (path[0] && access(path, R_OK) == 0)
+    if (tool_find_part(".libs/", LOCUS_PREFIX, file, path, n))
         return check_preloadable(path, err);
-    (void)snprintf(path, n, "%s", file);
-    if (access(path, R_OK) == 0)
-        return check_preloadable(path, err);
+    tool_directory(own, sizeof own);
     if (!own[0])
         return error_set(
             err, ERR_NOT_FOUND,
             "/proc cannot be read here (it is not mounted, or hidden): hpcrun needs it to find its own parts "
             "and to watch programs; %s is not in %s either",
             name, LOCUS_LIBRARIES);
-    return error_set(err, ERR_NOT_FOUND, "%s is neither in %s%s nor in %s: the installation is incomplete", name, own,
-                     places[1], LOCUS_LIBRARIES);
+    return error_set(err, ERR_NOT_FOUND, "%s is neither in %s../lib/locus/ nor in %s: the installation is incomplete",
+                     name, own, LOCUS_LIBRARIES);
 }
 
 /* Whether a variable says how a run was set up, and is no secret. */

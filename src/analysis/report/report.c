@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/build/causes.h"
+#include "base/bytes.h"
 #include "base/search.h"
 #include "fmt/hpcrun.h"
 
@@ -31,18 +32,11 @@ static struct loop_lines loop_of(const struct model *model, uint32_t scope)
     return is_loop ? (struct loop_lines){found->file, found->line, found->end_line} : (struct loop_lines){0};
 }
 
-/* A hash that one more number goes into: each of its bits reaches all others. */
-static uint64_t mixed(uint64_t hash, uint64_t number)
-{
-    hash = (hash ^ number) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
-}
-
 static uint64_t hash_line(const void *item)
 {
     const struct report_line *line = item;
-    uint64_t hash = mixed(mixed(0, line->function), line->file);
-    return mixed(mixed(mixed(hash, line->line), line->loop.file), line->loop.first);
+    uint64_t hash = bytes_mix(bytes_mix(0, line->function), line->file);
+    return bytes_mix(bytes_mix(bytes_mix(hash, line->line), line->loop.file), line->loop.first);
 }
 
 static bool is_same_line(const void *a, const void *b)
@@ -597,7 +591,7 @@ static uint64_t hash_merged(const void *item)
     const struct merged *merged = item;
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof merged->words / sizeof *merged->words; i++)
-        hash = mixed(hash, merged->words[i]);
+        hash = bytes_mix(hash, merged->words[i]);
     return hash;
 }
 

@@ -224,8 +224,7 @@ void screen_copy(struct screen *screen, const char *text)
 
 /* --- sizes and signals --- */
 
-#define CELLS_MOST 2000 /* in a line, and lines: what goes beyond stays empty. ncurses counts them in short integers   \
-                         */
+#define CELLS_MOST 2000 /* lines, and columns: beyond them nothing is drawn. ncurses counts them in short integers */
 
 static void take_size(struct screen *screen)
 {

@@ -698,13 +698,6 @@ static void open_watchpoints(struct thread_state *self)
         watchpoints_close_sig(self);
 }
 
-/* Whether wrappers record the event, and the kernel does not know it. */
-static bool is_by_wrappers(const struct arena_event *event)
-{
-    return event->source == SOURCE_MEMLEAK || event->source == SOURCE_BLOCKTIME || event->source == SOURCE_IO_READ ||
-           event->source == SOURCE_IO_WRITE;
-}
-
 void events_open(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
@@ -717,7 +710,7 @@ void events_open(struct thread_state *self)
     if (sandbox_is_entered_sig())
         return;
     for (unsigned i = 0; i < header->n_events; i++) {
-        if (!is_by_wrappers(&header->events[i]) && !open_one(self, i))
+        if (!(header->events[i].flags & EVENT_CALLS) && !open_one(self, i))
             atomic_fetch_add(&arena_header_sig()->n_unopened[i], 1);
     }
     open_watch(self);

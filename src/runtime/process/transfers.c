@@ -12,8 +12,7 @@
 #include "runtime/process/waits.h"
 #include "runtime/record/sample.h"
 
-#define NAMES 4096 /* a power of two */
-#define PROBES 16
+#define NAMES 4096                /* a power of two */
 #define MORE_FILES "<more files>" /* the name of those that the table below has no room for */
 #define FILE_CLOCK_NS 50000000    /* at least what the kernel's clock for times of files may be late */
 #define TRIES 1000                /* to begin a name while another thread adds one */
@@ -36,16 +35,8 @@ void waits_fork_child(void)
 /* The name's place in the table: its own or a free one; that of MORE_FILES when neither is near. */
 static _Atomic uint32_t *place_of(const char *name)
 {
-    size_t len = strlen(name);
-    uint64_t hash = bytes_hash(BYTES_HASH_START, name, len);
-    for (unsigned i = 0; i < PROBES; i++) {
-        _Atomic uint32_t *place = &files.names[(hash + i) & (NAMES - 1)];
-        uint32_t ref = atomic_load_explicit(place, memory_order_acquire);
-        const struct arena_string *string = ref ? arena_record_sig(ref) : NULL;
-        if (!string || (string->len_bytes == len && memcmp(string->text, name, len) == 0))
-            return place;
-    }
-    return &files.more;
+    _Atomic uint32_t *place = arena_string_place_sig(files.names, NAMES, name, strlen(name));
+    return place ? place : &files.more;
 }
 
 static bool begin_name(void)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/invariant.h"
 #include "runtime/own/own-call.h"
 #include "runtime/own/zone.h"
@@ -218,6 +219,21 @@ uint32_t arena_shared_string_sig(const char *text)
     memcpy(string->text, text, len);
     string->text[len] = '\0';
     return arena_ref_sig(string);
+}
+
+#define PROBES 16
+
+_Atomic uint32_t *arena_string_place_sig(_Atomic uint32_t *table, uint32_t n, const char *text, size_t len)
+{
+    uint64_t hash = bytes_hash(BYTES_HASH_START, text, len);
+    for (unsigned i = 0; i < PROBES; i++) {
+        _Atomic uint32_t *place = &table[(hash + i) & (n - 1)];
+        uint32_t ref = atomic_load_explicit(place, memory_order_acquire);
+        const struct arena_string *string = ref ? arena_record_sig(ref) : NULL;
+        if (!string || (string->len_bytes == len && memcmp(string->text, text, len) == 0))
+            return place;
+    }
+    return NULL;
 }
 
 void arena_log_sig(const char *text)

@@ -65,6 +65,10 @@ void arena_shared_end_sig(void);
 /* Between arena_shared_begin_sig and _end: copies text into the arena; 0 when it is full.  ctx: any */
 uint32_t arena_shared_string_sig(const char *text);
 
+/* The place of a text [len] in a table of references of arena_string by the hash of their texts; n: of the table, a
+ * power of two. It is the text's own or a free one, which holds 0; NULL: neither is near.  ctx: any */
+_Atomic uint32_t *arena_string_place_sig(_Atomic uint32_t *table, uint32_t n, const char *text, size_t len);
+
 /* In a child of fork: resets the lock and the shared cursors.  ctx: ordinary, single-threaded */
 void arena_shared_reset_sig(void);
 

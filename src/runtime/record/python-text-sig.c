@@ -23,7 +23,6 @@
 #define LINE_BYTES 11  /* a newline and a number */
 #define LINE_TABLE_MAX (1u << 20)
 #define STRINGS 16384 /* power of two */
-#define PROBES 16
 #define PLACE_SETS 4096    /* power of two */
 #define PLACE_WAYS 8       /* of a set, which is a line of the cache */
 #define NO_ROOM UINT32_MAX /* in the place of a reference */
@@ -425,26 +424,13 @@ static uint32_t add_string(_Atomic uint32_t *slot, const struct python_text *out
 /* The string's reference; NO_ROOM, or 0 when another thread keeps it from being added. */
 static uint32_t string_of(const struct python_text *out)
 {
-    uint64_t hash = bytes_hash(BYTES_HASH_START, out->text, out->len);
-    for (unsigned i = 0; i < PROBES; i++) {
-        _Atomic uint32_t *slot = &python.strings[(hash + i) & (STRINGS - 1)];
-        uint32_t ref = atomic_load_explicit(slot, memory_order_acquire);
-        const struct arena_string *string = ref ? arena_record_sig(ref) : NULL;
-        if (string && (string->len_bytes != out->len || memcmp(string->text, out->text, out->len) != 0))
-            continue;
-        if (!string && arena_shared_begin_sig()) {
-            ref = add_string(slot, out);
-            arena_shared_end_sig();
-        }
+    _Atomic uint32_t *slot = arena_string_place_sig(python.strings, STRINGS, out->text, out->len);
+    uint32_t ref = slot ? atomic_load_explicit(slot, memory_order_acquire) : NO_ROOM;
+    if (ref || !arena_shared_begin_sig())
         return ref;
-    }
-    return NO_ROOM;
-}
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
+    ref = add_string(slot, out);
+    arena_shared_end_sig();
+    return ref;
 }
 
 /* Hash of a string object's text, because another string may later be at the same address: the hash that the object
@@ -459,7 +445,7 @@ static uint64_t hash_of_text(struct python_text *text, uintptr_t object)
     if (!python_fetch_sig(text->guarded, object + OBJECT_LENGTH, &head, sizeof head))
         return 0;
     uint64_t width = head.state >> 2 & 7, n = head.length < PYTHON_FILE_BYTES ? head.length : PYTHON_FILE_BYTES;
-    uint64_t hash = mix(head.length, head.hash), first = (head.length - n) * width;
+    uint64_t hash = bytes_mix(head.length, head.hash), first = (head.length - n) * width;
     bool is_ascii = head.state >> 6 & 1;
     if (head.hash + 1 || width > 4 || head.length > 1u << 20)
         return hash;
@@ -468,7 +454,7 @@ static uint64_t hash_of_text(struct python_text *text, uintptr_t object)
     if (!python_fetch_sig(text->guarded, start, text->words, n * width))
         return hash;
     for (size_t i = 0; i < n * width; i += 8)
-        hash = mix(hash, text->words[i / 8]);
+        hash = bytes_mix(hash, text->words[i / 8]);
     return hash;
 }
 
@@ -480,11 +466,11 @@ static uint64_t hash_of_lines(bool guarded, uintptr_t table)
     if (!python_fetch_sig(guarded, table + OBJECT_LENGTH, &length, 8))
         return 0;
     size_t n = length < sizeof words ? length : sizeof words;
-    uint64_t hash = mix(table, length);
+    uint64_t hash = bytes_mix(table, length);
     if (!python_fetch_sig(guarded, table + BYTES_DATA, words, n))
         return hash;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        hash = mix(hash, words[i]);
+        hash = bytes_mix(hash, words[i]);
     return hash;
 }
 
@@ -492,7 +478,7 @@ static uint64_t hash_of_lines(bool guarded, uintptr_t table)
 static uint64_t hash_of_code(struct python_text *text, uintptr_t code)
 {
     const struct python_layout *layout = &python.api.layout;
-    uint64_t words[16], hash = mix(0xcbf29ce484222325u, code);
+    uint64_t words[16], hash = bytes_mix(0xcbf29ce484222325u, code);
     unsigned first = layout->code_first_line & ~7u, n = (layout->code_lines + 8u - first) / 8;
     if (python_pointer_sig(text->guarded, code + OBJECT_TYPE) != python.api.code_type || n > 16 ||
         !python_fetch_sig(text->guarded, code + first, words, n * 8))
@@ -506,7 +492,7 @@ static uint64_t hash_of_code(struct python_text *text, uintptr_t code)
     *name = hash_of_text(text, *name);
     words[n - 1] = hash_of_lines(text->guarded, words[n - 1]);
     for (unsigned i = 0; i < n; i++)
-        hash = mix(hash, words[i]);
+        hash = bytes_mix(hash, words[i]);
     return hash;
 }
 
@@ -522,7 +508,7 @@ uint64_t python_place_sig(struct python_text *text, uintptr_t frame)
     size_t n_bytes = layout->linkage == PYTHON_ONE_EACH ? 4 : 8;
     if (!text->code_hash || !python_fetch_sig(text->guarded, frame + layout->frame_instruction, &place, n_bytes))
         return 0;
-    uint64_t hash = mix(text->code_hash, place);
+    uint64_t hash = bytes_mix(text->code_hash, place);
     return hash ? hash : 1;
 }
 

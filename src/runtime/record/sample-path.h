@@ -79,7 +79,8 @@ void task_cut_sig(const struct thread_state *self, struct unwind_path *path);
 uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *context, uintptr_t ip, bool *has_frames);
 
 /* Leaf of a call that was made from *start, of which only the stack and frame pointer are known. The path is walked
- * into wait_path.  ctx: ordinary code of self with tree_busy set, or of who ends it */
+ * into wait_path, or sample_path where there is Python.  ctx: ordinary code of self with tree_busy set, or of who ends
+ * it */
 uint32_t leaf_of_start_sig(struct thread_state *self, const struct unwind_start *start);
 
 /* Leaf of a sample of which only the pc is known, below the partial root. is_own: the profiler's own instruction.

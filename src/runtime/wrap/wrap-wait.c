@@ -141,53 +141,44 @@ static int file_of(FILE *stream)
 
 #define SLOT(name) static struct slot slot_##name __attribute__((section("wait_slots"), used)) = {#name, NULL, NULL}
 
-/* The body of a wrapper. The cleanup handler runs when the thread is cancelled in the call, and else behind it. */
-#define WAIT_BODY(type, name, parameters, arguments)                                                                   \
-    typedef type real_function parameters;                                                                             \
-    real_function *real = (real_function *)real_of(&slot_##name);                                                      \
-    struct wait_call call;                                                                                             \
-    type volatile result;                                                                                              \
+/* Calls the real function, as the wait of a slot's leaf where waits are measured. The cleanup handler runs when the
+ * thread is cancelled in the call, and else behind it. */
+#define CALL(slot, arguments)                                                                                          \
     call.site = alloc_site_here();                                                                                     \
-    if (!begin(&call, &slot_##name))                                                                                   \
-        return real arguments;                                                                                         \
-    pthread_cleanup_push(end, &call);                                                                                  \
-    result = real arguments;                                                                                           \
-    pthread_cleanup_pop(1);                                                                                            \
-    return result
-
-#define WAIT(type, name, parameters, arguments)                                                                        \
-    SLOT(name);                                                                                                        \
-    WRAP_EXPORT type name parameters;                                                                                  \
-    WRAP_EXPORT type name parameters                                                                                   \
-    {                                                                                                                  \
-        WAIT_BODY(type, name, parameters, arguments);                                                                  \
-    }
-
-/* Calls the real function, which may wait. */
-#define MOVE_CALL(call, slot, arguments)                                                                               \
-    (call).site = alloc_site_here();                                                                                   \
-    if (begin(&(call), slot)) {                                                                                        \
-        pthread_cleanup_push(end, &(call));                                                                            \
+    if (begin(&call, slot)) {                                                                                          \
+        pthread_cleanup_push(end, &call);                                                                              \
         result = real arguments;                                                                                       \
         pthread_cleanup_pop(1);                                                                                        \
     } else {                                                                                                           \
         result = real arguments;                                                                                       \
     }
 
-/* Moves n_bytes, which follow from the result, from or to fd. */
-#define MOVE(type, name, parameters, arguments, direction, fd, n_bytes)                                                \
+/* The body of a wrapper, with what follows the call. */
+#define BODY(type, name, parameters, arguments, after)                                                                 \
+    typedef type real_function parameters;                                                                             \
+    real_function *real = (real_function *)real_of(&slot_##name);                                                      \
+    struct wait_call call;                                                                                             \
+    type volatile result;                                                                                              \
+    CALL(&slot_##name, arguments)                                                                                      \
+    after;                                                                                                             \
+    return result
+
+#define WRAPPER(type, name, parameters, arguments, after)                                                              \
     SLOT(name);                                                                                                        \
     WRAP_EXPORT type name parameters;                                                                                  \
     WRAP_EXPORT type name parameters                                                                                   \
     {                                                                                                                  \
-        typedef type real_function parameters;                                                                         \
-        real_function *real = (real_function *)real_of(&slot_##name);                                                  \
-        struct wait_call call;                                                                                         \
-        type volatile result;                                                                                          \
-        MOVE_CALL(call, &slot_##name, arguments)                                                                       \
-        moved(&call, &slot_##name, direction, fd, (ssize_t)(n_bytes));                                                 \
-        return result;                                                                                                 \
+        BODY(type, name, parameters, arguments, after);                                                                \
     }
+
+#define NOTHING (void)0
+
+#define WAIT(type, name, parameters, arguments) WRAPPER(type, name, parameters, arguments, NOTHING)
+
+/* Moves n_bytes, which follow from the result, from or to fd. */
+#define MOVED(name, direction, fd, n_bytes) moved(&call, &slot_##name, direction, fd, (ssize_t)(n_bytes))
+#define MOVE(type, name, parameters, arguments, direction, fd, n_bytes)                                                \
+    WRAPPER(type, name, parameters, arguments, MOVED(name, direction, fd, n_bytes))
 
 /* A function of the printf family, by the one that takes a list. */
 #define PRINT(name, list_name, parameters, list_parameters, arguments, stream)                                         \
@@ -201,9 +192,9 @@ static int file_of(FILE *stream)
         int volatile result;                                                                                           \
         va_list list;                                                                                                  \
         va_start(list, format);                                                                                        \
-        MOVE_CALL(call, &slot_##name, arguments)                                                                       \
+        CALL(&slot_##name, arguments)                                                                                  \
         va_end(list);                                                                                                  \
-        moved(&call, &slot_##name, WRITES, file_of(stream), result);                                                   \
+        MOVED(name, WRITES, file_of(stream), result);                                                                  \
         return result;                                                                                                 \
     }
 
@@ -215,7 +206,7 @@ static int file_of(FILE *stream)
     {                                                                                                                  \
         if (!(is_waiting))                                                                                             \
             return ((type(*) parameters)real_of(&slot_##name))arguments;                                               \
-        WAIT_BODY(type, name, parameters, arguments);                                                                  \
+        BODY(type, name, parameters, arguments, NOTHING);                                                              \
     }
 
 /* A lock that is free is taken at once, at the cost of one more call. */
@@ -227,7 +218,7 @@ static int file_of(FILE *stream)
         int code = locus_wait_begin_event ? try_name(lock) : EBUSY;                                                    \
         if (code == 0 || code == EOWNERDEAD)                                                                           \
             return code;                                                                                               \
-        WAIT_BODY(int, name, (pointer lock), (lock));                                                                  \
+        BODY(int, name, (pointer lock), (lock), NOTHING);                                                              \
     }
 
 /* A function of MPI, whose arguments are all handed on as words. It may be in a library that was loaded with
@@ -239,7 +230,7 @@ static int file_of(FILE *stream)
     {                                                                                                                  \
         if (!find_beside(&slot_##name, __builtin_return_address(0)))                                                   \
             return MPI_ERROR_OTHER;                                                                                    \
-        WAIT_BODY(int, name, parameters, arguments);                                                                   \
+        BODY(int, name, parameters, arguments, NOTHING);                                                               \
     }
 
 /* With checks on, the headers declare some of these as inline functions, or with other types of arguments. */
@@ -442,19 +433,7 @@ MPI(MPI_Alltoallv, WORDS_9, GIVEN_9)
 
 /* Moves what the result says from one file to another. */
 #define COPY(name, parameters, arguments, from, to)                                                                    \
-    SLOT(name);                                                                                                        \
-    WRAP_EXPORT ssize_t name parameters;                                                                               \
-    WRAP_EXPORT ssize_t name parameters                                                                                \
-    {                                                                                                                  \
-        typedef ssize_t real_function parameters;                                                                      \
-        real_function *real = (real_function *)real_of(&slot_##name);                                                  \
-        struct wait_call call;                                                                                         \
-        ssize_t volatile result;                                                                                       \
-        MOVE_CALL(call, &slot_##name, arguments)                                                                       \
-        moved(&call, &slot_##name, READS, from, result);                                                               \
-        moved(&call, &slot_##name, WRITES, to, result);                                                                \
-        return result;                                                                                                 \
-    }
+    WRAPPER(ssize_t, name, parameters, arguments, (MOVED(name, READS, from, result), MOVED(name, WRITES, to, result)))
 
 COPY(sendfile, (int out, int in, off_t *at, size_t n), (out, in, at, n), in, out)
 COPY(sendfile64, (int out, int in, off64_t *at, size_t n), (out, in, at, n), in, out)
@@ -474,7 +453,7 @@ WRAP_EXPORT int fcntl(int fd, int command, ...)
     va_end(list);
     if (command != F_SETLKW && command != F_OFD_SETLKW)
         return ((int (*)(int, int, ...))real_of(&slot_fcntl))(fd, command, argument);
-    WAIT_BODY(int, fcntl, (int, int, ...), (fd, command, argument));
+    BODY(int, fcntl, (int, int, ...), (fd, command, argument), NOTHING);
 }
 
 PRINT(printf, vprintf, (const char *restrict format, ...), (const char *restrict, va_list), (format, list), stdout)
