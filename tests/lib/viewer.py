@@ -5,6 +5,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 import time
 
 import browser
@@ -157,3 +158,12 @@ def violations(viewer, text):
     found = viewer.value("axe.run(document, {resultTypes: ['violations']}).then((all) => JSON.stringify(all.violations.map((each) => "
                          "[each.id, each.nodes.slice(0, 3).map((node) => node.html.slice(0, 120) + ' ' + (node.failureSummary || '').slice(0, 160))])))")
     return [f"{name}: {nodes}" for name, nodes in json.loads(found)]
+
+
+def opened(profile):
+    """A Viewer. Without a browser the test that asks for it is skipped."""
+    try:
+        return Viewer(profile)
+    except browser.Failure as failure:
+        print("SKIP:", failure)
+        sys.exit(77)
