@@ -21,9 +21,9 @@ import time
 SOURCE = pathlib.Path(os.environ.get("LOCUS_SRCDIR", pathlib.Path(__file__).resolve().parents[2]))
 BUILD = pathlib.Path(os.environ.get("LOCUS_BUILDDIR", "."))
 LIBRARY = BUILD / ".libs" / "libhpcrun-attach.so"
-PYTHON = """import hashlib, json, re
+PYTHON = """import hashlib, json, re, sys
 seen, kept = hashlib.sha256(), {}
-for i in range(100000):
+for i in range(int(sys.argv[1]) * 5000):
     kept[i % 5000] = json.dumps({"a": i, "b": [str(i)] * 8})
     seen.update(re.sub(r"[0-9]", "x", kept[i % 5000]).encode())
 print(seen.hexdigest())
@@ -31,13 +31,13 @@ print(seen.hexdigest())
 SOLVER = r"""
 #include <stdio.h>
 #include <stdlib.h>
-int main(void)
+int main(int argc, char **argv)
 {
     enum { N = 1 << 19 };
     double *x = calloc(N, sizeof *x), *b = malloc(N * sizeof *b), sum = 0;
     for (int i = 0; i < N; i++)
         b[i] = i % 7;
-    for (int turn = 0; turn < 1000; turn++) {
+    for (int turn = 0; turn < 50 * atoi(argv[argc - 1]); turn++) {
         double *next = malloc(N * sizeof *next);
 #pragma omp parallel for schedule(static)
         for (int i = 0; i < N; i++)
@@ -85,12 +85,12 @@ int main(int argc, char **argv)
     double sum = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int turn = 0; turn < 600; turn++) {
+    for (int turn = 0; turn < 30 * atoi(argv[1]); turn++) {
         double *mine = malloc(n * sizeof *mine), *all = malloc(n * sizeof *all);
         for (int i = 0; i < n; i++)
             mine[i] = rank + i % 5 + turn;
         MPI_Allreduce(mine, all, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        sum += all[turn] + all[n - 1];
+        sum += all[turn % n] + all[n - 1];
         free(mine);
         free(all);
     }
@@ -196,6 +196,7 @@ args = None
 WAITS = r"""
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -207,7 +208,7 @@ static double now(void)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
-int main(void)
+int main(int argc, char **argv)
 {
     int ends[2], n_whole = 0, n_late = 0, events = epoll_create1(0);
     struct epoll_event event;
@@ -220,7 +221,7 @@ int main(void)
         _exit(0);
     }
     close(ends[0]);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < atoi(argv[argc - 1]); i++) {
         n_whole += write(ends[1], bytes, sizeof bytes) == sizeof bytes;
         n_late += epoll_wait(events, &event, 1, 60) == 0;
         for (double end = now() + 0.02; now() < end;)
@@ -316,12 +317,25 @@ def attach_with_stops(pid, seconds):
     return subprocess.CompletedProcess([], hpcrun.wait(), "", f"{hpcrun.stderr.read()} ({n_stops} stops of a traced one)")
 
 
-def same(title, command, name=None, latest=0.5, measure=attach):
-    """Runs it alone, then so many times with hpcrun coming and going."""
-    expected, n_measured = finish(start(command)), 0
+def sized(command):
+    """The command with as much work, its last word, as lasts a second or longer here, what it gives alone, and how long
+    that takes."""
+    for work in (10 << i for i in range(14)):
+        begin = time.monotonic()
+        expected = finish(start([*command, work]))
+        seconds = time.monotonic() - begin
+        if seconds >= 1:
+            break
+    return [*command, work], expected, seconds
+
+
+def same(title, command, name=None, measure=attach):
+    """Runs it alone, then so many times with hpcrun coming in the first quarter of its time."""
+    command, expected, seconds = sized(command)
+    n_measured = 0
     for number in range(args.rounds):
         process = start(command)
-        time.sleep(random.uniform(0.01, latest))
+        time.sleep(random.uniform(0.01, seconds / 4))
         result = measure(find_victim(process, name), round(random.uniform(0.02, 0.4), 3))
         found = finish(process)
         n_measured += result.returncode == 0
@@ -339,13 +353,13 @@ def compile_cases():
 def test_cases():
     program = compile_cases()
     for kinds in ("clmhfm", "Clmhf", "cLmhf", "clMhf", "clmHf", "lmhvf", "lmhVf"):
-        same(kinds, [program, kinds, "300"])
+        same(kinds, [program, kinds])
 
 
 def test_stops():
     program = compile_cases()
     for kinds in ("lmhf", "Fm"):
-        same(f"stops, {kinds}", [program, kinds, "1200"], measure=attach_with_stops)
+        same(f"stops, {kinds}", [program, kinds], measure=attach_with_stops)
 
 
 def test_slow():
@@ -370,7 +384,7 @@ def test_slow():
 
 def test_waits():
     """A thread that sleeps in a call which has done a part of its work, or that waits for a given time, notices nothing."""
-    same("waits", [compile_c("waits", WAITS)], latest=0.3)
+    same("waits", [compile_c("waits", WAITS)])
 
 
 def test_unread():

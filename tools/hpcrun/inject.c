@@ -870,6 +870,8 @@ int inject_run(pid_t pid, inject_work *work, void *context, struct error *err)
     int result = 0, tried = 0;
     (void)snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
     int memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    if (memory_fd < 0 && (errno == ENOENT || errno == ESRCH))
+        return error_set(err, ERR_IO, "process %ld has ended", (long)pid);
     if (memory_fd < 0)
         return refused(errno, pid, "the kernel does not let hpcrun reach the memory of process", err);
     int status = view_make(&view, pid, memory_fd, err);
