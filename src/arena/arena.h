@@ -923,8 +923,10 @@ enum companion_kind {
                            * pid, size_bytes, text: measurement directory, and its arena, read-only; after the last
                            * process with pid 0 and without an arena. Root may ask too */
     COMPANION_CONTROL = 9 /* exit_code: a process id, 0: all; text: pause, resume, rate N, mark NAME, snapshot. Answered
-                           * by WRITTEN with what has happened, or by REFUSED with why not. For the owner alone */
+                           * by WRITTEN with what has happened, or by REFUSED with why not, and exit_code
+                           * COMPANION_MISUSED where the text is none of these. For the owner alone */
 };
+#define COMPANION_MISUSED 2
 
 struct companion_message {
     uint32_t magic;

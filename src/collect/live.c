@@ -53,7 +53,9 @@ static void look_at_head(const struct view *view, struct live *live)
     live->main_event = -1;
     for (uint32_t i = 0; i < view->n_events; i++) {
         const struct arena_event *event = &header->events[i];
-        copy_text(live->events[i].name, sizeof live->events[i].name, event->name, sizeof event->name);
+        bool is_one_of_two = event->flags & EVENT_FILE && event->flags & EVENT_CALLS; /* read and written */
+        const char *name = is_one_of_two ? event->metric : event->name;
+        copy_text(live->events[i].name, sizeof live->events[i].name, name, sizeof event->name);
         bool gives_samples = !(event->flags & EVENT_CALLS);
         bool is_first = !live->has_addresses && event->flags & EVENT_ADDRESS;
         if (is_first || (live->main_event < 0 && gives_samples))
@@ -113,6 +115,7 @@ struct adder {
     const struct live *live;
     struct live_sums *sums;
     size_t merge_at;
+    struct view_python python;
 };
 
 static bool add(struct adder *adder, const struct live_sum *sum)
@@ -146,8 +149,9 @@ static bool add_hit(struct adder *adder, const struct arena_hit *hit, const stru
     struct live_sum sum = {.n = (double)count + (is_weighted ? 0 : (double)weight)};
     sum.value = (is_weighted ? (double)weight : sum.n) * event->scale;
     sum.kind = is_wait ? LIVE_WAIT : LIVE_CODE;
-    sum.key = node->ip;
-    sum.module = node->module;
+    const struct arena_node *shown = view_shown_node(adder->view, &adder->python, node);
+    sum.key = shown->ip;
+    sum.module = shown->module;
     if (!count || (!is_wait && hit->event != adder->live->main_event))
         return true;
     if (!add(adder, &sum))
@@ -215,6 +219,7 @@ int live_look(const void *base, size_t size_bytes, struct live *live, struct liv
     if (sums) {
         struct adder adder = {.view = &view, .live = live, .sums = sums, .merge_at = MERGE_FROM};
         *sums = (struct live_sums){0};
+        view_find_python(&view, &adder.python);
         if (add_samples(&adder) && add_blocks(&adder)) {
             merge(sums);
         } else {
@@ -266,8 +271,7 @@ static bool fill_code(const struct view *view, const struct live_sum *sum, struc
     place->frames = calloc(1, sizeof *place->frames);
     if (!place->frames)
         return false;
-    /* Of a wait it is a return address. */
-    place->frames[place->n_frames++] = place_at(view, module, sum->key, sum->kind == LIVE_WAIT);
+    place->frames[place->n_frames++] = place_at(view, module, sum->key, false);
     return true;
 }
 

@@ -21,10 +21,10 @@ struct live_event {
  * the first one that gives samples. */
 enum live_kind {
     LIVE_VARIABLE = 0, /* key: as in arena/arena.h; of stack variables without the place in the frame */
-    LIVE_CODE,         /* key: the sampled pc, in module */
+    LIVE_CODE,         /* key: the sampled pc, in module; of Python's interpreter the Python function and line */
     LIVE_THREAD,       /* key: reference of its arena_thread */
     LIVE_CLASS,        /* key: enum hit_class */
-    LIVE_WAIT,         /* BLOCKTIME: key: the pc of the call that waited, in module */
+    LIVE_WAIT,         /* BLOCKTIME: key: the pc of the call that waited, in module, or as above */
     LIVE_MEMORY,       /* blocks that are allocated and not freed, key: as that of a variable */
     LIVE_KINDS
 };

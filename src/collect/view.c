@@ -569,3 +569,42 @@ bool thread_jit_functions(const struct collected_thread *thread, struct objects_
     const struct finder finder = {thread->process->context, find_jit};
     return list_functions(thread, thread->jit_module, &finder, functions, n_functions);
 }
+
+/* --- Python --- */
+
+#define FRAMES_MAX 1024 /* that are looked through for one of Python */
+
+static bool is_interpreter(const struct view_python *python, uint32_t module)
+{
+    bool is = false;
+    for (size_t i = 0; i < python->n && !is; i++)
+        is = python->interpreters[i] == module;
+    return is;
+}
+
+void view_find_python(const struct view *view, struct view_python *python)
+{
+    struct record_walk walk = {.kind = ARENA_NODES, .record_bytes = sizeof(struct arena_node)};
+    const struct arena_node *node, *parent;
+    *python = (struct view_python){.n = 0};
+    for (size_t i = 0; i < view->n_modules; i++)
+        if (view->modules[i].path && strcmp(view->modules[i].path, PYTHON_MODULE) == 0)
+            python->frames = view->modules[i].ref;
+    while (python->frames && python->n < sizeof python->interpreters / sizeof *python->interpreters &&
+           (node = view_next(view, &walk))) {
+        if (!node->module || node->module == python->frames || is_interpreter(python, node->module))
+            continue;
+        parent = view_record(view, node->parent, ARENA_NODES, sizeof *parent);
+        if (parent && parent->module == python->frames)
+            python->interpreters[python->n++] = node->module;
+    }
+}
+
+const struct arena_node *view_shown_node(const struct view *view, const struct view_python *python,
+                                         const struct arena_node *node)
+{
+    const struct arena_node *up = node;
+    for (int i = 0; i < FRAMES_MAX && up && is_interpreter(python, up->module); i++)
+        up = view_record(view, up->parent, ARENA_NODES, sizeof *up);
+    return up && up != node && up->module == python->frames ? up : node;
+}

@@ -76,6 +76,20 @@ bool view_hit(const struct view *view, uint32_t ref, uint32_t newer, struct aren
  * now. Where the record is damaged it is an unknown small block, and *site is NULL. */
 uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct arena_site **site);
 
+/* Modules that execute Python, as in a database: a frame of Python stands above the native one that executes it. */
+struct view_python {
+    uint32_t frames;          /* the module of Python's own frames, 0: there are none */
+    uint32_t interpreters[4]; /* [n] */
+    size_t n;
+};
+
+void view_find_python(const struct view *view, struct view_python *python);
+
+/* The node of the sample tree that names a sample's function: the frame of Python where the interpreter's own stand
+ * below one, else node itself. */
+const struct arena_node *view_shown_node(const struct view *view, const struct view_python *python,
+                                         const struct arena_node *node);
+
 /* A counter that the process may be changing. */
 static inline uint64_t view_count(const _Atomic uint64_t *counter)
 {

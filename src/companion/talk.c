@@ -406,14 +406,21 @@ static uint64_t clock_rate(const struct companion_setup *setup)
     return 0;
 }
 
+/* Samples a second; 0: it is no such number. */
+static unsigned long take_rate(const char *text)
+{
+    char *end;
+    unsigned long rate = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end ? rate : 0;
+}
+
 /* Samples stand for 1, 2, 4 ... periods of the plan, so that weights stay exact. */
 static bool find_rate(const struct companion *c, const char *text, uint32_t *slow, char *answer, size_t n_answer)
 {
-    char *end;
     uint64_t planned = clock_rate(c->setup);
-    unsigned long wanted = strtoul(text, &end, 10);
+    unsigned long wanted = take_rate(text);
     *slow = 0;
-    if (*text < '0' || *text > '9' || *end || !wanted) {
+    if (!wanted) {
         (void)snprintf(answer, n_answer, "rate takes samples a second, 1 or more");
         return false;
     }
@@ -497,6 +504,7 @@ struct wished {
     enum wish wish;       /* WISHES: it is none */
     const char *argument; /* of a rate and of a mark: what stands behind it */
     uint32_t slow;        /* of a rate */
+    bool is_misused;      /* the words are wrong, whatever is measured */
 };
 
 /* Does what was asked with one process; false with *answer: why not. */
@@ -521,7 +529,7 @@ static bool read_wish(const struct companion *c, const char *command, struct wis
                       size_t n_answer)
 {
     static const char *const words[WISHES] = {"pause", "resume", "snapshot", "rate ", "mark "};
-    *wished = (struct wished){.wish = 0};
+    *wished = (struct wished){.is_misused = true};
     for (; wished->wish < WISHES; wished->wish++) {
         size_t len = strlen(words[wished->wish]);
         bool has_argument = wished->wish >= WISH_RATE;
@@ -529,16 +537,18 @@ static bool read_wish(const struct companion *c, const char *command, struct wis
         if (strncmp(command, words[wished->wish], len) == 0 && (has_argument || !command[len]))
             break;
     }
-    if (wished->wish == WISH_RATE)
+    if (wished->wish == WISH_RATE) {
+        wished->is_misused = !take_rate(wished->argument);
         return find_rate(c, wished->argument, &wished->slow, answer, n_answer);
+    }
     if (wished->wish == WISHES)
         (void)snprintf(answer, n_answer, "what can be asked for is pause, resume, rate N, mark NAME and snapshot");
     else if (wished->wish == WISH_MARK && !is_phase_name(wished->argument))
         (void)snprintf(answer, n_answer, "the name of a phase has at most %d bytes, without < and >",
                        ARENA_PHASE_BYTES - 1);
     else
-        return true;
-    return false;
+        wished->is_misused = false;
+    return !wished->is_misused;
 }
 
 static void serve_control(struct companion *c, struct companion_connection *connection,
@@ -563,7 +573,12 @@ static void serve_control(struct companion *c, struct companion_connection *conn
     }
     if (ok && n)
         companion_log(c, "Asked from outside: %s", message->text);
-    send_text(connection->fd, ok && n ? COMPANION_WRITTEN : COMPANION_REFUSED, answer);
+    struct companion_message said = {.magic = COMPANION_MAGIC,
+                                     .version = COMPANION_VERSION,
+                                     .kind = ok && n ? COMPANION_WRITTEN : COMPANION_REFUSED,
+                                     .exit_code = wished.is_misused ? COMPANION_MISUSED : 0};
+    (void)snprintf(said.text, sizeof said.text, "%s", answer);
+    send_message(connection->fd, &said, NULL, 0);
 }
 
 void companion_answer_snapshots(struct companion *c)

@@ -126,8 +126,9 @@ static void name_code(struct running_names *namer, const struct live_variable_pl
     (void)snprintf(variable->site, sizeof variable->site, "%.300s", path_last(module));
     if (place->n_frames && push_place(namer, &place->frames[0], &path, &n, &capacity) && n) {
         const struct code_frame *code = &path[n - 1].code;
+        bool is_profiler = symbolizer_is_runtime(namer->symbolizer, path[n - 1].module);
         (void)snprintf(variable->name, sizeof variable->name, "%.190s",
-                       symbolizer_text(namer->symbolizer, code->function));
+                       is_profiler ? "<profiler>" : symbolizer_text(namer->symbolizer, code->function));
         if (code->file)
             (void)snprintf(variable->site, sizeof variable->site, "%.300s",
                            path_last(symbolizer_text(namer->symbolizer, code->file)));

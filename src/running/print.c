@@ -86,12 +86,13 @@ static const struct kind_row {
     {LIVE_WAIT, "waits in", "waiting", "function", "file", 4},
     {LIVE_MEMORY, "memory in use", "memory", "variable", "alloc_site", 6},
 };
+enum { N_KINDS = sizeof kinds / sizeof *kinds, ALL_AT = 3 /* the causes: their sums are of all samples */ };
 
 static void put_memory_row(const struct running_row *row, const struct running_table *table, FILE *out)
 {
     (void)fprintf(out, "%5.1f %%  ", share(row->value, table->value_all));
     put_bytes(out, (uint64_t)(row->value > 0 ? row->value : 0));
-    (void)fprintf(out, " in %.0f blocks, %c", row->n, row->value_lately < 0 ? '-' : '+');
+    (void)fprintf(out, " in %.0f block%s, %c", row->n, row->n == 1 ? "" : "s", row->value_lately < 0 ? '-' : '+');
     put_bytes(out, (uint64_t)(row->value_lately < 0 ? -row->value_lately : row->value_lately));
     (void)fprintf(out, " lately  ");
     put_plain(out, row->name);
@@ -101,31 +102,33 @@ static void put_memory_row(const struct running_row *row, const struct running_t
     (void)fprintf(out, "\n");
 }
 
-/* Shares of variables are of all samples, found in data or not. */
-static void put_table(struct running_process *process, const struct kind_row *kind, bool by_lately, FILE *out)
+/* Behind the names: lately is not known before the second look. */
+static void put_shares(const struct running_row *row, const struct running_table *whole, bool has_lately, FILE *out)
 {
-    static struct running_table table, all;
-    running_sum(process, kind->kind, by_lately, &table);
-    if (!table.n)
-        return;
-    const struct running_table *whole = &table;
-    if (kind->kind == LIVE_VARIABLE) {
-        running_sum(process, LIVE_CLASS, by_lately, &all);
-        whole = &all;
-    }
-    if (kind->kind == LIVE_MEMORY)
-        (void)fprintf(out, "\n  share  memory in use\n");
+    (void)fprintf(out, "%5.1f %% ", share(row->value, whole->value_all));
+    if (has_lately)
+        (void)fprintf(out, "%5.1f %% ", share(row->value_lately, whole->value_all_lately));
     else
-        (void)fprintf(out, "\n  share  lately   samples  %-21s  %s\n", kind->title,
+        (void)fprintf(out, "      - ");
+    (void)fprintf(out, "%9.0f  ", row->n);
+}
+
+/* Shares of variables are of all samples, found in data or not. */
+static void put_table(const struct kind_row *kind, const struct running_table *table, const struct running_table *whole,
+                      bool has_lately, FILE *out)
+{
+    if (kind->kind == LIVE_MEMORY)
+        (void)fprintf(out, "  share  memory in use\n");
+    else
+        (void)fprintf(out, "  share  lately   samples  %-21s  %s\n", kind->title,
                       kind->kind == LIVE_VARIABLE ? "class         comes from" : "");
-    for (size_t i = 0; i < table.n && i < kind->n_rows; i++) {
-        const struct running_row *row = &table.rows[i];
+    for (size_t i = 0; i < table->n; i++) {
+        const struct running_row *row = &table->rows[i];
         if (kind->kind == LIVE_MEMORY) {
-            put_memory_row(row, &table, out);
+            put_memory_row(row, table, out);
             continue;
         }
-        (void)fprintf(out, "%5.1f %% %5.1f %% %9.0f  ", share(row->value, whole->value_all),
-                      share(row->value_lately, whole->value_all_lately), row->n);
+        put_shares(row, whole, has_lately, out);
         put_plain(out, row->name);
         (void)fprintf(out, "%*s", strlen(row->name) < 21 ? 21 - (int)strlen(row->name) : 0, "");
         if (kind->kind == LIVE_VARIABLE)
@@ -134,6 +137,51 @@ static void put_table(struct running_process *process, const struct kind_row *ki
         put_plain(out, strcmp(row->site, row->name) ? row->site : "");
         (void)fprintf(out, "\n");
     }
+}
+
+#define ROWS_LEAST 2 /* before a table goes as a whole */
+
+/* Leaves out rows of the longest table, then the tables that say least, until all have room; n_beside: lines of each
+ * beside its rows. Whether something was left out. */
+static bool fit_tables(struct running_table tables[N_KINDS], size_t n_beside, size_t n_room)
+{
+    static const size_t leaves_first[N_KINDS] = {2, 4, 3, 5, 1, 0}; /* threads first, variables last */
+    bool has_left = false;
+    size_t n_gone = 0;
+    for (;;) {
+        size_t n_lines = 0, longest = 0;
+        for (size_t i = 0; i < N_KINDS; i++) {
+            n_lines += tables[i].n ? tables[i].n + n_beside : 0;
+            longest = tables[i].n > tables[longest].n ? i : longest;
+        }
+        if (n_lines <= n_room || !n_lines)
+            return has_left;
+        has_left = true;
+        if (tables[longest].n > ROWS_LEAST)
+            tables[longest].n--;
+        else
+            tables[leaves_first[n_gone++]].n = 0;
+    }
+}
+
+/* n_room: lines that there are for them. */
+static bool put_tables(struct running_process *process, bool by_lately, bool is_short, size_t n_room, FILE *out)
+{
+    static struct running_table tables[N_KINDS];
+    const struct running_table *whole;
+    for (size_t i = 0; i < N_KINDS; i++) {
+        running_sum(process, kinds[i].kind, by_lately, &tables[i]);
+        tables[i].n = tables[i].n < kinds[i].n_rows ? tables[i].n : kinds[i].n_rows;
+    }
+    bool has_left = fit_tables(tables, is_short ? 1 : 2, n_room);
+    for (size_t i = 0; i < N_KINDS; i++) {
+        whole = &tables[kinds[i].kind == LIVE_VARIABLE ? ALL_AT : i];
+        if (!tables[i].n)
+            continue;
+        (void)fprintf(out, is_short ? "" : "\n");
+        put_table(&kinds[i], &tables[i], whole, running_window_s(process) > 0, out);
+    }
+    return has_left;
 }
 
 /* What its owner has asked for. */
@@ -150,36 +198,30 @@ static void put_wishes(const struct live *live, FILE *out)
     }
 }
 
-void running_print_one(struct running_process *process, bool by_lately, FILE *out)
+#define LINES_SHORT 40 /* fewer: the head says only how it goes */
+
+static void put_events(const struct running_process *process, bool is_short, FILE *out)
 {
     const struct live *live = &running_now(process)->live;
-    double seconds = running_elapsed_s(process);
-    char lately[32], told[RUNNING_TOLD_BYTES];
-    (void)snprintf(lately, sizeof lately, running_window_s(process) < 1.5 ? "second" : "%.0f s",
-                   running_window_s(process));
-    (void)fprintf(out, "process   %ld: ", (long)process->pid);
-    put_plain(out, live->exe[0] ? live->exe : "(starting)");
-    (void)fprintf(out, "\ninto      ");
-    put_plain(out, process->dir);
-    (void)fprintf(out, "\n%s %.1f s, %llu thread%s (%llu ended), sampling is %s\n",
-                  process->ended_at_s > 0 ? "has ended" : "running  ", seconds,
-                  (unsigned long long)live->n_threads_live, live->n_threads_live == 1 ? "" : "s",
-                  (unsigned long long)(live->n_threads - live->n_threads_live),
-                  live->is_paused     ? "paused"
-                  : live->is_sampling ? "on"
-                                      : "off");
-    if (running_tell_companion(process, told, sizeof told))
-        (void)fprintf(out, "companion %s\n", told);
+    double window_s = running_window_s(process);
     for (uint32_t i = 0; i < live->n_events; i++) {
         const struct live_event *event = &live->events[i];
         put_plain(out, event->name);
-        (void)fprintf(out, "%*s %llu samples, %.0f/s since the start, %.0f/s in the last %s\n",
+        (void)fprintf(out, "%*s %llu samples, %.0f/s since the start",
                       strlen(event->name) < 9 ? (int)(9 - strlen(event->name)) : 0, "",
-                      (unsigned long long)event->n_taken, (double)event->n_taken / seconds,
-                      running_rate_now(process, i), lately);
-        if (event->n_taken)
+                      (unsigned long long)event->n_taken, (double)event->n_taken / running_elapsed_s(process));
+        if (window_s > 0 && window_s < 1.5)
+            (void)fprintf(out, ", %.0f/s in the last second", running_rate_now(process, i));
+        else if (window_s > 0)
+            (void)fprintf(out, ", %.0f/s in the last %.0f s", running_rate_now(process, i), window_s);
+        (void)fprintf(out, "\n");
+        if (event->n_taken && !is_short)
             put_fates(out, event);
     }
+}
+
+static void put_memory(const struct live *live, FILE *out)
+{
     (void)fprintf(out, "dropped   %llu samples\nmemory    ", (unsigned long long)n_dropped(live));
     put_bytes(out, live->used_bytes);
     (void)fprintf(out, " of ");
@@ -187,9 +229,60 @@ void running_print_one(struct running_process *process, bool by_lately, FILE *ou
     (void)fprintf(out, " for records; %llu blocks (", (unsigned long long)live->n_blocks);
     put_bytes(out, live->bytes);
     (void)fprintf(out, ") recorded so far\n");
+}
+
+static void put_head(const struct running_process *process, bool is_short, FILE *out)
+{
+    const struct live *live = &running_now(process)->live;
+    char told[RUNNING_TOLD_BYTES];
+    (void)fprintf(out, "process   %ld: ", (long)process->pid);
+    put_plain(out, live->exe[0] ? live->exe : "(starting)");
+    if (!is_short) {
+        (void)fprintf(out, "\ninto      ");
+        put_plain(out, process->dir);
+    }
+    (void)fprintf(out, "\n%s %.1f s, %llu thread%s (%llu ended), sampling is %s\n",
+                  process->ended_at_s > 0 ? "has ended" : "running  ", running_elapsed_s(process),
+                  (unsigned long long)live->n_threads_live, live->n_threads_live == 1 ? "" : "s",
+                  (unsigned long long)(live->n_threads - live->n_threads_live),
+                  live->is_paused     ? "paused"
+                  : live->is_sampling ? "on"
+                                      : "off");
+    if (running_tell_companion(process, told, sizeof told))
+        (void)fprintf(out, "companion %s\n", told);
+    put_events(process, is_short, out);
+    if (!is_short || n_dropped(live))
+        put_memory(live, out);
     put_wishes(live, out);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        put_table(process, &kinds[i], by_lately, out);
+}
+
+static size_t count_lines(const char *text, size_t n_bytes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_bytes; i++)
+        n += text[i] == '\n';
+    return n;
+}
+
+bool running_print_one(struct running_process *process, bool by_lately, size_t n_lines, FILE *out)
+{
+    bool is_short = n_lines && n_lines < LINES_SHORT;
+    char *text = NULL;
+    size_t n_bytes = 0, n_head;
+    FILE *head = open_memstream(&text, &n_bytes);
+    if (!head)
+        return false;
+    put_head(process, is_short, head);
+    (void)fclose(head);
+    n_head = text ? count_lines(text, n_bytes) : 0;
+    (void)fwrite(text ? text : "", 1, text ? n_bytes : 0, out);
+    free(text);
+    bool has_left = put_tables(process, by_lately, is_short,
+                               !n_lines           ? SIZE_MAX
+                               : n_lines > n_head ? n_lines - n_head
+                                                  : 0,
+                               out);
+    return has_left || is_short;
 }
 
 static void put_rank(const struct live *live, bool has_ranks, FILE *out)
@@ -287,7 +380,7 @@ static void json_sums(struct running_process *process, struct buf *out)
     json_put_double_at(out, "samples_lately", all.n_all_lately);
     json_put_double_at(out, "value", all.value_all);
     json_put_double_at(out, "value_lately", all.value_all_lately);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t i = 0; i < N_KINDS; i++)
         json_rows(process, &kinds[i], out);
 }
 

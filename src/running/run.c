@@ -45,7 +45,7 @@ static int print(struct running_list *list, bool is_json, bool is_all, FILE *out
     if (is_json)
         print_all_json(list, out);
     else if (list->n == 1 && !is_all)
-        running_print_one(&list->processes[0], false, out);
+        (void)running_print_one(&list->processes[0], false, 0, out);
     else if (list->n)
         running_print_list(list, out);
     else
@@ -94,7 +94,10 @@ static int control_all(const struct running_list *list, const char *command, FIL
     int status = 0;
     for (size_t i = 0; i < list->n; i++) {
         const struct running_process *process = &list->processes[i];
-        if (running_control_process(process, command, answer, &err) != 0) {
+        int code = running_control_process(process, command, answer, &err);
+        if (code == ERR_USAGE)
+            return tool_usage("hpcrun", "--control: %s", err.text);
+        if (code != 0) {
             status = tool_error("hpcrun", "%s", err.text);
         } else if (strcmp(command, "snapshot") == 0) {
             (void)fprintf(out, "process %ld is saved as it is now; hpcprof %s makes a database of it\n",
@@ -202,18 +205,29 @@ static bool keys_wait(bool has_keys, int wait_ms)
     return !keys.is_over;
 }
 
-static void show_plain(struct running_watch *watch, FILE *out)
+#define LINES_EACH 16 /* of a process on a screen, or there is none of it */
+
+/* n_lines: so many there are for it, 0: as many as it takes. Whether something was left out. */
+static bool show_all(struct running_watch *watch, size_t n_lines, FILE *out)
 {
     struct running_list *list = &watch->list;
+    size_t n_shown = list->n < 4 ? list->n : 4, n_used = list->n > 1 ? list->n + 1 : 0;
+    bool has_left = n_shown < list->n;
     if (list->n > 1)
         running_print_list(list, out);
-    for (size_t i = 0; i < list->n && i < 4; i++) {
+    for (size_t i = 0; i < n_shown; i++) {
+        size_t n_room = n_lines > n_used ? (n_lines - n_used) / n_shown : 0;
+        if (n_lines && i > 0 && n_room < LINES_EACH)
+            return true;
+        if (n_lines && n_room < LINES_EACH)
+            n_room = n_lines > n_used + LINES_EACH ? n_lines - n_used : LINES_EACH;
         (void)fprintf(out, "%s", i || list->n > 1 ? "\n" : "");
-        running_print_one(&list->processes[i], true, out);
+        has_left |= running_print_one(&list->processes[i], true, n_lines ? n_room - (list->n > 1) : 0, out);
     }
     if (watch->n_ended)
         (void)fprintf(out, "\n%zu process%s ended meanwhile; what they measured is in the directory\n", watch->n_ended,
                       watch->n_ended == 1 ? " has" : "es have");
+    return has_left;
 }
 
 /* Writes a line, as far as there are columns. */
@@ -228,20 +242,19 @@ static void put_cropped(const char *line, size_t n_bytes, size_t n_columns, FILE
     (void)fwrite(line, 1, at, out);
 }
 
-/* What fits the screen, from its top on: lines that have no room are left out, the last line says what there is to do.
- */
+/* What fits the screen; the last line says what there is to do. */
 static void show_screen(struct running_watch *watch, FILE *out)
 {
     struct winsize size = {.ws_row = 24, .ws_col = 80};
     char *text = NULL;
     size_t n_bytes = 0, n_rows;
+    (void)ioctl(fileno(out), TIOCGWINSZ, &size);
+    n_rows = size.ws_row > 2 ? size.ws_row - 1u : 1;
     FILE *made = open_memstream(&text, &n_bytes);
     if (!made)
         return;
-    show_plain(watch, made);
+    bool has_left = show_all(watch, n_rows, made);
     if (fclose(made) == 0) {
-        (void)ioctl(fileno(out), TIOCGWINSZ, &size);
-        n_rows = size.ws_row > 2 ? size.ws_row - 1u : 1;
         (void)fprintf(out, "\033[H\033[2J");
         const char *line = text;
         for (size_t row = 0; row < n_rows && *line; row++) {
@@ -250,7 +263,7 @@ static void show_screen(struct running_watch *watch, FILE *out)
             (void)fputc('\n', out);
             line += n + (line[n] == '\n');
         }
-        (void)fprintf(out, "%s", *line ? "q ends; --plain has all lines" : "q ends");
+        (void)fprintf(out, "%s", has_left || *line ? "q ends; --plain has all lines" : "q ends");
     }
     free(text);
 }
@@ -265,7 +278,7 @@ static void show(struct running_watch *watch, const struct running_show *how, FI
         show_screen(watch, out);
         return;
     }
-    show_plain(watch, out);
+    (void)show_all(watch, 0, out);
     (void)fprintf(out, "\n");
 }
 
@@ -281,8 +294,17 @@ static bool wait_second(struct running_watch *watch, bool has_keys)
     return true;
 }
 
-int running_show(const char *const *words, const struct running_show *how, FILE *out)
+/* Whether what is written goes to a terminal that can be cleared. */
+static bool is_screen(FILE *out)
 {
+    const char *term = getenv("TERM");
+    return isatty(fileno(out)) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+int running_show(const char *const *words, const struct running_show *asked, FILE *out)
+{
+    struct running_show show_as = *asked, *how = &show_as;
+    how->is_plain |= !is_screen(out);
     struct running_watch watch = {.list.tool = VIEWER, .words = words, .keeps_ended = true};
     bool has_keys = !how->is_plain && !how->is_once && !how->is_json && isatty(STDIN_FILENO) && isatty(fileno(out));
     int status = running_watch_begin(&watch);

@@ -150,10 +150,10 @@ void running_watch_find(struct running_watch *watch);
 size_t running_watch_step(struct running_watch *watch, bool with_sums);
 
 /* Asks the companion for something (COMPANION_CONTROL) about a process, 0: all of its; answer: what it says, in words.
- * err: ERR_IO (no answer), ERR_USAGE (it refuses: why) */
+ * err: ERR_IO (no answer), ERR_USAGE (the words are wrong), ERR_UNSUPPORTED (it refuses: why) */
 int running_control(const char *companion, pid_t pid, const char *command, char answer[ARENA_PATH_MAX],
                     struct error *err);
-/* The same about one that was found; another user's is refused (ERR_USAGE). */
+/* The same about one that was found; another user's is refused (ERR_UNSUPPORTED). */
 int running_control_process(const struct running_process *process, const char *command, char answer[ARENA_PATH_MAX],
                             struct error *err);
 
@@ -206,8 +206,9 @@ int follow_control(struct follow *follow, const char *command, struct buf *says,
 
 /* --- print.c --- */
 
-/* One process in full, or a line for each; by_lately: sorted by what things cost lately. */
-void running_print_one(struct running_process *process, bool by_lately, FILE *out);
+/* One process, or a line for each; by_lately: sorted by what things cost lately. n_lines: what says least is left out
+ * until it has no more than so many, and true returned; 0: in full. */
+bool running_print_one(struct running_process *process, bool by_lately, size_t n_lines, FILE *out);
 void running_print_list(struct running_list *list, FILE *out);
 void running_print_json(struct running_list *list, struct buf *out);
 
@@ -220,11 +221,11 @@ int running_status(const char *operand, bool is_json, FILE *out);
 int running_command(char **words, int n, FILE *out);
 /* How hpcviewer --live shows it without a browser. */
 struct running_show {
-    bool is_plain; /* a block each second, else the screen is cleared before each */
+    bool is_plain; /* a block each second, as where out is no screen; else the screen is cleared before each */
     bool is_once;  /* only the first */
     bool is_json;
 };
 /* Shows the processes each second until none is left. An exit status. */
-int running_show(const char *const *words, const struct running_show *how, FILE *out);
+int running_show(const char *const *words, const struct running_show *asked, FILE *out);
 
 #endif

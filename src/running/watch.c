@@ -154,14 +154,16 @@ int running_control(const char *companion, pid_t pid, const char *command, char 
     if (!ok)
         return error_set(err, ERR_IO, "the companion process gave no answer; only the owner of a process may ask");
     (void)snprintf(answer, ARENA_PATH_MAX, "%.*s", ARENA_PATH_MAX - 1, message.text);
-    return message.kind == COMPANION_WRITTEN ? 0 : error_set(err, ERR_USAGE, "%.900s", answer);
+    return message.kind == COMPANION_WRITTEN
+               ? 0
+               : error_set(err, message.exit_code == COMPANION_MISUSED ? ERR_USAGE : ERR_UNSUPPORTED, "%.900s", answer);
 }
 
 int running_control_process(const struct running_process *process, const char *command, char answer[ARENA_PATH_MAX],
                             struct error *err)
 {
     if (process->is_foreign)
-        return error_set(err, ERR_USAGE, "process %ld belongs to another user: only that user may control it",
+        return error_set(err, ERR_UNSUPPORTED, "process %ld belongs to another user: only that user may control it",
                          (long)process->pid);
     return running_control(process->companion, process->pid, command, answer, err);
 }

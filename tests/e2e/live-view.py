@@ -87,6 +87,16 @@ def chosen(lines):
     return next((line for line in lines if line.startswith(">")), "")
 
 
+def check_copied_line(place, directory):
+    """What y copies of a measurement, which has no database, makes one and prints the same."""
+    done = subprocess.run([BUILD / "hpcviewer", "--plain", directory], input="2\nfred\ny\nq\n", capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    copied = [line.removeprefix("copied: ") for line in done.stdout.splitlines() if line.startswith("copied: ")]
+    expect(copied and "DB" not in copied[0], f"of a measurement y copies {copied}: {done.stderr}")
+    text = subprocess.run(copied[0], shell=True, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=place,
+                          env={**os.environ, "PATH": f"{BUILD.resolve()}:{os.environ['PATH']}"})
+    expect(text.stdout.count("red") > 0 and "green" not in text.stdout, f"what is copied prints {text.stdout}, {text.stderr}")
+
+
 def check_copy(place):
     """Two copies, one after the other: the second has more; the files of the measurement itself stay as they are."""
     program = Program(place, "copied")
@@ -107,6 +117,7 @@ def check_copy(place):
     after = {path.name: path.stat().st_mtime_ns for path in program.directory.glob("*.hpcrun")}
     print(f"copies have {counts} samples; the companion wrote {len(before)} and {len(after)} files")
     expect(program.end() == 7, "copied: the program ends in another way")
+    check_copied_line(place, program.directory)
     whole = place / "whole-db"
     run(BUILD / "hpcprof", "-q", "-o", whole, program.directory)
     expect(samples(whole, "red") >= counts[1], "the whole has less than a copy")
@@ -257,6 +268,9 @@ def check_table(place):
     for key in ("q", "\x03"):
         screen = terminal.Terminal([BUILD / "hpcviewer", "--live", program.pid], 80, 24, env={"TMPDIR": str(place / "tmp"), "DISPLAY": "", "WAYLAND_DISPLAY": ""}, cwd=place)
         expect(screen.wait("q ends", PATIENCE_S) and any("red" in line for line in screen.lines()), f"no table comes: {screen.lines()}")
+        titles = [re.sub(" {2,}", ",", line.strip()) for line in screen.lines() if line.startswith("  share ")]
+        titles = [title.replace("share,lately,samples,", "") for title in titles]
+        expect(titles[:2] == ["variable,class,comes from", "function"] and {"cause", "share,memory in use"} <= {*titles}, f"24 lines have tables of {titles}")
         screen.write(key)
         status = screen.end()
         expect(status == 0, f"{key!r} ends it with {status}")
@@ -269,6 +283,11 @@ def check_table(place):
         status = screen.end()
         expect(status == wanted, f"{words}: Ctrl-C ends it with {status}, not {wanted}")
         screen.close()
+    piped = subprocess.Popen([BUILD / "hpcviewer", "--live", program.pid], stdout=subprocess.PIPE, text=True)
+    text = "".join(piped.stdout.readline() for _ in range(40))
+    piped.terminate()
+    piped.communicate()
+    expect("\x1b" not in text and "dropped " in text and "red" in text, f"a pipe gets {text!r}")
     text = " ".join(run(BUILD / "hpcviewer", "--help").stdout.split())
     expect("by q, by Ctrl-C or another signal" in text, "the help says something else")
     program.end()
@@ -561,6 +580,18 @@ def check_words(place):
     program.end()
 
 
+def check_waits(place):
+    """What waits has the name of the function that does, as in a database."""
+    program = Program(place, "waits", "-e", "BLOCKTIME", command=(place / "live", "0.02", "1"))
+    wait_for(lambda: any(row["samples"] > 20 for row in program.status()["waiting"]), "no wait is seen")
+    live = max(program.status()["waiting"], key=lambda row: row["value"])["function"]
+    program.end()
+    run(BUILD / "hpcprof", "-q", "-o", place / "waits-db", program.directory)
+    rows = json.loads(run(BUILD / "hpcquery", "functions", "--json", "--metric", "BLOCKTIME (usec)", place / "waits-db").stdout)["functions"]
+    whole = max(rows, key=lambda row: row["own"])["function"]
+    expect(live == whole and "poll" in live, f"what waits is {live}, in a database {whole}")
+
+
 def check_python(place):
     """A running Python program's blocks have the names of its functions and lines, not the numbers that stand for them."""
     if not (3, 9) <= sys.version_info[:2] <= (3, 13):
@@ -578,11 +609,14 @@ while threading.active_count() > 1:
     said = lambda: run(BUILD / "hpcrun", "--status", place / "lists.m", status=None).stdout
     wait_for(lambda: "make_list" in said() and "(lists.py:3)" in said(), "no block is named by the line of Python that makes it")
     expect("[python]" not in said(), f"numbers stand for names: {said()}")
+    rows = json.loads(run(BUILD / "hpcrun", "--status", "--json", place / "lists.m").stdout)["processes"][0]["functions"]
+    of_python = sum(row["samples"] for row in rows if row["function"].split(".")[-1] in ("make_list", "<listcomp>", "<module>"))
+    expect(rows and of_python > 0.8 * sum(row["samples"] for row in rows), f"the functions of a program of Python are {rows}")
     measured.stdin.close()
     expect(measured.wait(PATIENCE_S) == 0, "the program of Python failed")
 
 
-CHECKS = {"python": check_python, "killed": check_killed, "stopped": check_stopped, "clock": check_clock, "twins": check_twins, "samples": check_samples, "status": check_status, "words": check_words, "copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
+CHECKS = {"waits": check_waits, "python": check_python, "killed": check_killed, "stopped": check_stopped, "clock": check_clock, "twins": check_twins, "samples": check_samples, "status": check_status, "words": check_words, "copy": check_copy, "views": check_views, "tree": check_tree, "plain": check_plain, "below": check_below, "table": check_table, "nodes": check_nodes}
 
 
 def main():

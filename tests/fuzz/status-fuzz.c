@@ -34,7 +34,7 @@ static void check_text(struct running_list *list, void (*print)(struct running_l
 
 static void print_one(struct running_list *list, FILE *out)
 {
-    running_print_one(&list->processes[0], false, out);
+    (void)running_print_one(&list->processes[0], false, 0, out);
 }
 
 static void print_json(struct running_list *list, FILE *out)

@@ -215,16 +215,25 @@ def check_keys(scratch):
     rows = [line for line in screen.lines()[3:14] if line.strip()]
     expect(len(rows) == 1 and "mesh->neighbour" in rows[0], f"a filter keeps {rows}")
     screen.press("y")
-    expect(screen.screen.copied == ["hpcquery vars minicg"], f"y copies {screen.screen.copied}")
+    expect(screen.screen.copied == ["hpcquery vars --top=0 minicg | grep -iF -- neighb"], f"y copies {screen.screen.copied}")
+    printed = subprocess.run(screen.screen.copied[0], shell=True, capture_output=True, text=True, check=True, cwd=scratch,
+                             env={**os.environ, "PATH": f"{BUILD.resolve()}:{os.environ['PATH']}"}).stdout
+    expect(printed.count("\n") == 1 and "mesh->neighbour" in printed, f"what is copied prints {printed}")
     screen.press("Enter")
     expect("mesh->neighbour" in screen.lines()[0], f"behind a filter Enter opens what was chosen before: {screen.lines()[0]}")
     screen.press("Back", "f", *(["Back"] * 6), "Enter", "/", "rhs", "Enter", "/")
     expect(screen.lines()[-1] == "search:", f"a new search begins with {screen.lines()[-1]!r}")
     screen.press("neighb", "Enter")
     expect(any(line.startswith(">*") and "mesh->neighbour" in line for line in screen.lines()), f"a second search does not find: {screen.lines()[2:12]}")
+    n_all = sum(1 for line in screen.lines()[3:15] if line.strip())
+    screen.press("f", "zz", "\x15", "neighb", "Enter")
+    expect(sum(1 for line in screen.lines()[3:15] if line.strip()) == 1, "Ctrl-U does not take away what was typed")
+    screen.press("Esc")
+    rows = [line for line in screen.lines()[3:15] if line.strip()]
+    expect(len(rows) == n_all and any(line.startswith(">*") and "mesh->neighbour" in line for line in rows), f"Escape keeps a filter, or loses what is chosen: {n_all}, {screen.lines()}")
     screen.write("q")
     screen.end()
-    expect("hpcquery vars minicg" in "\n".join(screen.lines()), "what was copied is not printed at the end")
+    expect("hpcquery vars --top=0 minicg | grep -iF -- neighb" in "\n".join(screen.lines()), "what was copied is not printed at the end")
     screen.close()
 
 

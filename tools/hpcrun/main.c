@@ -71,7 +71,8 @@ static int copy_all(const struct running_list *list, const char *to)
     for (size_t i = 0; i < list->n; i++) {
         const struct running_process *process = &list->processes[i];
         if (process->is_foreign)
-            status = tool_error("hpcrun", "process %ld belongs to another user", (long)process->pid);
+            status = tool_error("hpcrun", "process %ld belongs to another user: only that user may copy it",
+                                (long)process->pid);
         else if (companion_copy(process->arena, process->size_bytes, process->dir, to, &err) != 0)
             status = tool_error("hpcrun", "process %ld: %s", (long)process->pid, err.text);
     }

@@ -170,7 +170,8 @@ struct viewer {
     const char *output; /* NULL: served */
     struct served served;
     bool on_terminal, is_plain;
-    const char *path; /* of the database, for command lines */
+    const char *path;     /* of the database, for command lines */
+    const char *measured; /* what it is made of, where that is given instead; borrowed */
     const char *before_path;
     const char *keys;       /* that are pressed first; NULL: none */
     struct session *before; /* what the session is compared with; NULL: nothing */
@@ -575,7 +576,11 @@ static int show(struct viewer *viewer, struct error *err)
     const struct term_choice choice = {.is_plain = wants_lines(viewer),
                                        .keys = viewer->keys,
                                        .other = viewer->before,
-                                       .paths = {viewer->path ? viewer->path : "DB", viewer->before_path}};
+                                       .paths = {viewer->path       ? viewer->path
+                                                 : viewer->measured ? "measured-database"
+                                                                    : "DB",
+                                                 viewer->before_path},
+                                       .measured = viewer->measured};
     struct term_host host = {.stop_fd = life.event_fd};
     serve_beside(&viewer->served, &host);
     int code = term_run(viewer->session, &choice, &host, err);
@@ -726,7 +731,9 @@ static int take_inputs(struct command *command, char **inputs, int n)
         viewer->before_path = *inputs++;
         n--;
     }
-    viewer->path = n == 1 && kind_of(inputs[0]) != KIND_MEASUREMENT ? inputs[0] : NULL;
+    bool is_made = n == 1 && kind_of(inputs[0]) == KIND_MEASUREMENT;
+    viewer->path = n == 1 && !is_made ? inputs[0] : NULL;
+    viewer->measured = is_made ? inputs[0] : NULL;
     for (int i = 0; i < n && !status; i++)
         if (recordings_add(&viewer->inputs, inputs[i], false, TOPOLOGY_VIEW_NUMATREE, NULL, &err) != 0)
             status = tool_error("hpcviewer", "%s", err.text);

@@ -145,13 +145,20 @@ static void put_path(const char *path, struct buf *out)
     buf_fini(&word);
 }
 
-/* Of a program that runs there is no database: what makes one. */
+static const char *made_of(const struct screen *screen, size_t i)
+{
+    if (screen->host->live)
+        return screen->host->live->directory(screen->host->context, i);
+    return i == 0 ? screen->choice->measured : NULL;
+}
+
+/* Of a program that runs, and of a measurement, there is no database: what makes one. */
 static void put_making(const struct screen *screen, struct buf *out)
 {
     const char *directory;
     buf_printf(out, "hpcprof -q -o");
     put_path(screen->choice->paths[0], out);
-    for (size_t i = 0; (directory = screen->host->live->directory(screen->host->context, i)); i++)
+    for (size_t i = 0; (directory = made_of(screen, i)); i++)
         put_path(directory, out);
     buf_printf(out, " && ");
 }
@@ -159,16 +166,22 @@ static void put_making(const struct screen *screen, struct buf *out)
 void look_put_command(struct screen *screen, struct buf *out)
 {
     const struct view *view = view_now(screen);
+    /* a sentence of the answer is not a line of its report */
+    const char *filter = view == &view_answer ? "" : look_get(&screen->now, LOOK_FILTER);
     struct buf words = {0};
     if (view->command && !*screen->pane.why)
         view->command(screen, &words);
     if (words.len_bytes && words.data) {
-        if (screen->host->live)
+        if (made_of(screen, 0))
             put_making(screen, out);
-        buf_printf(out, "hpcquery%s", words.data);
+        buf_printf(out, "hpcquery%s%s", words.data, *filter ? " --top=0" : "");
         if (view == &view_compare && screen->choice->paths[1])
             put_path(screen->choice->paths[1], out);
         put_path(screen->choice->paths[0], out);
+    }
+    if (words.len_bytes && words.data && *filter) {
+        buf_printf(out, " | grep -iF --");
+        word_put(out, filter);
     }
     buf_fini(&words);
 }

@@ -131,9 +131,9 @@ static const char help[] = "1 to 9  the view of that number\n"
                            "Tab  arrows scroll the detail, and the list again\n"
                            "Backspace, Alt-Left  back    Alt-Right  forward\n"
                            "u  up: from a line to its function, from a function to all\n"
-                           "Escape  nothing is chosen; closes what is open\n"
+                           "Escape  closes what is open, ends the filter; then nothing is chosen\n"
                            "/  search    n N  the next hit, the one before\n"
-                           "f  filter: only rows with these words\n"
+                           "f  filter: only rows with these words (Ctrl-U takes them away)\n"
                            "s  sort by the next column    S  the other way\n"
                            "m  the next metric\n"
                            "y  copy the hpcquery line that prints this; c  show it\n"
@@ -283,6 +283,8 @@ static void find(struct screen *screen, int step, bool with_this)
     (void)snprintf(screen->message, sizeof screen->message, "Nothing here has \"%.200s\".", screen->search);
 }
 
+#define CTRL_U 21
+
 /* A key while words are typed. */
 static void type_key(struct screen *screen, int key)
 {
@@ -291,6 +293,8 @@ static void type_key(struct screen *screen, int key)
         while (n && (screen->typed[n - 1] & 0xc0) == 0x80)
             n--;
         screen->typed[n ? n - 1 : 0] = 0;
+    } else if (key == CTRL_U) {
+        screen->typed[0] = 0;
     } else if (key == '\n' || key == '\r' || key == KEYS_ENTER || key == 27) {
         char what = screen->typing;
         screen->typing = 0;
@@ -391,6 +395,8 @@ static bool step_key(struct screen *screen, int key)
         go_history(screen, 1);
     else if (key == 'u')
         go_up(screen);
+    else if (key == 27 && *look_get(&screen->now, LOOK_FILTER))
+        pane_filter(screen, "");
     else if (key == 27)
         go_set(screen, LOOK_ACTIVE, "");
     else if (key == 's')

@@ -51,6 +51,7 @@ struct term_choice {
     const char *keys;      /* that are pressed first, as in the list of keys; NULL: none */
     struct session *other; /* what there was before, for Compare; NULL: nothing */
     const char *paths[2];  /* of the session and the other one, for command lines */
+    const char *measured;  /* the measurement that paths[0] is to be made of; NULL: that is there */
 };
 
 /* Shows a session until somebody quits or stop_fd says so. Command lines that were copied are printed at the end.
