@@ -83,6 +83,7 @@ struct view_python {
     size_t n;
 };
 
+/* Fills *python from the sample trees. */
 void view_find_python(const struct view *view, struct view_python *python);
 
 /* The node of the sample tree that names a sample's function: the frame of Python where the interpreter's own stand
