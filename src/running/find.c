@@ -14,10 +14,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arena/arena.h"
+#include "base/clock.h"
 #include "base/options.h"
 #include "base/process.h"
 #include "base/vec.h"
@@ -71,9 +71,7 @@ static bool is_foreign(uid_t uid)
 
 static int64_t now_ms(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(clock_now_ns(CLOCK_MONOTONIC) / CLOCK_MS_NS);
 }
 
 /* The one descriptor of a message, -1 when there is none; none is expected beside it. */

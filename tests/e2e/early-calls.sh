@@ -265,6 +265,12 @@ if command -v faketime >/dev/null; then
         settle $way.m
         ls $way.m/*.hpcrun >/dev/null 2>&1 || fail "$way: nothing was measured"
     done
+    # Where the clock stands still, the companion process of a killed program ends none the less.
+    faketime -f "${faketime_at[@]}" "$builddir/hpcrun" -o frozen.m sleep 1000 2>/dev/null &
+    await compgen -G 'frozen.m/.writing-*'
+    kill -KILL $!
+    settle frozen.m
+    compgen -G 'frozen.m/*.hpcrun' >/dev/null || fail "with a frozen clock nothing was measured"
     [ "$before" = "$(find /dev/shm -name '*faketime*' | sort)" ] || fail "shared memory of faketime stays"
 else
     skip_part "faketime is not installed"
