@@ -268,8 +268,9 @@ if command -v faketime >/dev/null; then
     # Where the clock stands still, the companion process of a killed program ends none the less.
     faketime -f "${faketime_at[@]}" "$builddir/hpcrun" -o frozen.m sleep 1000 2>/dev/null &
     await compgen -G 'frozen.m/.writing-*'
-    kill -KILL $!
-    settle frozen.m
+    companion=$(companion_of frozen.m)
+    pkill -KILL -P $!
+    await test ! -d "/proc/$companion"
     compgen -G 'frozen.m/*.hpcrun' >/dev/null || fail "with a frozen clock nothing was measured"
     [ "$before" = "$(find /dev/shm -name '*faketime*' | sort)" ] || fail "shared memory of faketime stays"
 else
