@@ -197,7 +197,7 @@ def print_cost(place):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="locus-live-page-") as name:
+    with tempfile.TemporaryDirectory(prefix="locus-live-page-", ignore_cleanup_errors=True) as name:
         place = pathlib.Path(name)
         (place / "tmp").mkdir()
         run("gcc", "-g", "-O1", "-pthread", "-o", place / "live", SOURCE / "tests" / "e2e" / "live.c")

@@ -161,7 +161,7 @@ def check_views(place):
     wait_for(lambda: program.status().get("phase") == "solve", f"K begins no phase: {program.status()}")
     seen(screen, lambda lines: "phase solve" in lines[0], "the phase is not told")
     screen.press("y")
-    expect(screen.screen.copied == [f"hpcprof -q -o live-database {program.directory} && hpcquery vars live-database"], f"y copies {screen.screen.copied}")
+    expect(screen.screen.copied == [f"hpcprof -q -o live-database {program.directory} && hpcquery vars --top=0 live-database | grep -iF -- e"], f"y copies {screen.screen.copied}")
     done = subprocess.run(["sh", "-c", screen.screen.copied[-1]], cwd=place, env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}, capture_output=True, text=True, check=False)
     expect(done.returncode == 0 and "red" in done.stdout, f"what y copies says {done.stderr}")
     screen.press("W")
