@@ -149,8 +149,8 @@ def check_snapshots(place):
     text = run(BUILD / "hpcquery", "vars", place / "second").stdout
     expect("paused from outside for" in text, f"the head does not tell of the pause: {text}")
     expect("\npartial " in text and "\nphases " in text, f"the head does not say that it is partial, or has no phases: {text}")
-    program.control("rate", "x", status=1)
-    program.control("dance", status=1)
+    program.control("rate", "x", status=2)
+    program.control("dance", status=2)
     _, status = program.end()
     expect(status == 7, f"snapshots: the program ends with {status}")
     whole = values(database(program.directory, place / "whole"))
