@@ -152,42 +152,78 @@ void buf_fini(struct buf *buf)
 
 #define SLOTS_LEAST 256
 
-/* The slot of the item with this key, or the empty one where it would be. */
-static size_t slot_of(const struct slots *slots, const struct slots_kind *kind, const char *items, const void *like)
+static uint32_t mark_of(const struct slots_kind *kind, const void *item)
 {
-    size_t slot = (size_t)(kind->hash(like) * 0x9e3779b97f4a7c15u >> 24) & (slots->n - 1);
-    while (slots->at[slot] && !kind->is_same(items + (slots->at[slot] - 1) * kind->item_bytes, like))
+    return (uint32_t)(kind->hash(item) * 0x9e3779b97f4a7c15u >> 24);
+}
+
+/* The slot of the item with this key and its mark, or the empty one where it would be. */
+static size_t slot_of(const struct slots *slots, const struct slots_kind *kind, const char *items, const void *like,
+                      uint32_t mark)
+{
+    size_t slot = mark & (slots->n - 1);
+    while (slots->at[slot].number && (slots->at[slot].mark != mark ||
+                                      !kind->is_same(items + (slots->at[slot].number - 1) * kind->item_bytes, like)))
         slot = (slot + 1) & (slots->n - 1);
     return slot;
 }
 
+/* Moves what is in the table into a larger one. */
+static void move_slots(const struct slots *from, struct slots *into)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        size_t slot = from->at[i].mark & (into->n - 1);
+        if (!from->at[i].number)
+            continue;
+        while (into->at[slot].number)
+            slot = (slot + 1) & (into->n - 1);
+        into->at[slot] = from->at[i];
+    }
+}
+
 bool slots_reserve(struct slots *slots, const struct slots_kind *kind, const void *items, size_t n_items)
 {
-    size_t n = slots->n ? slots->n : SLOTS_LEAST;
+    struct slots larger = {.n = slots->n ? slots->n : SLOTS_LEAST};
     if (n_items * 2 < slots->n)
         return true;
-    while (n_items * 2 >= n)
-        n *= 2;
-    uint32_t *at = calloc(n, sizeof *at);
-    if (!at)
+    while (n_items * 2 >= larger.n)
+        larger.n *= 2;
+    if (!(larger.at = calloc(larger.n, sizeof *larger.at)))
         return false;
+    bool was_empty = slots->n == 0;
+    move_slots(slots, &larger);
     free(slots->at);
-    *slots = (struct slots){at, n};
-    for (size_t i = 0; i < n_items; i++)
+    *slots = larger;
+    for (size_t i = 0; was_empty && i < n_items; i++)
         slots_add(slots, kind, items, i);
     return true;
 }
 
+/* Index of the item with this key and its mark, SLOTS_NONE when there is none. */
+static size_t find_marked(const struct slots *slots, const struct slots_kind *kind, const void *items, const void *like,
+                          uint32_t mark)
+{
+    uint32_t found = slots->n ? slots->at[slot_of(slots, kind, items, like, mark)].number : 0;
+    return found ? found - 1 : SLOTS_NONE;
+}
+
 size_t slots_find(const struct slots *slots, const struct slots_kind *kind, const void *items, const void *like)
 {
-    uint32_t found = slots->n ? slots->at[slot_of(slots, kind, items, like)] : 0;
-    return found ? found - 1 : SLOTS_NONE;
+    return slots->n ? find_marked(slots, kind, items, like, mark_of(kind, like)) : SLOTS_NONE;
+}
+
+/* Enters an item whose key is not in the table. */
+static void add_marked(struct slots *slots, size_t index, uint32_t mark)
+{
+    size_t slot = mark & (slots->n - 1);
+    while (slots->at[slot].number)
+        slot = (slot + 1) & (slots->n - 1);
+    slots->at[slot] = (struct slots_entry){(uint32_t)index + 1, mark};
 }
 
 void slots_add(struct slots *slots, const struct slots_kind *kind, const void *items, size_t index)
 {
-    const char *item = (const char *)items + index * kind->item_bytes;
-    slots->at[slot_of(slots, kind, items, item)] = (uint32_t)index + 1;
+    add_marked(slots, index, mark_of(kind, (const char *)items + index * kind->item_bytes));
 }
 
 size_t slots_put(struct slots *slots, const struct slots_kind *kind, void *items, size_t *n_items, size_t *capacity,
@@ -196,14 +232,15 @@ size_t slots_put(struct slots *slots, const struct slots_kind *kind, void *items
     void **array = items;
     if (!slots_reserve(slots, kind, *array, *n_items))
         return SLOTS_NONE;
-    size_t index = slots_find(slots, kind, *array, like);
+    uint32_t mark = mark_of(kind, like);
+    size_t index = find_marked(slots, kind, *array, like, mark);
     if (index != SLOTS_NONE)
         return index;
     if (!vec_reserve(items, capacity, *n_items + 1, kind->item_bytes))
         return SLOTS_NONE;
     index = (*n_items)++;
     memcpy((char *)*array + index * kind->item_bytes, like, kind->item_bytes);
-    slots_add(slots, kind, *array, index);
+    add_marked(slots, index, mark);
     return index;
 }
 
@@ -215,19 +252,35 @@ void slots_fini(struct slots *slots)
 
 /* --- interned strings --- */
 
+/* The last bytes of a text of len > 0, at most 8 of them, some of them twice. */
+static uint64_t last_word(const char *text, size_t len)
+{
+    uint64_t word = 0;
+    uint32_t halves[2];
+    if (len >= sizeof word) {
+        memcpy(&word, text + len - sizeof word, sizeof word);
+    } else if (len >= sizeof *halves) {
+        memcpy(&halves[0], text, sizeof *halves);
+        memcpy(&halves[1], text + len - sizeof *halves, sizeof *halves);
+        word = (uint64_t)halves[1] << 32 | halves[0];
+    } else if (len > 0) {
+        word = (uint64_t)(unsigned char)text[len - 1] << 16 | (uint64_t)(unsigned char)text[len / 2] << 8 |
+               (unsigned char)*text;
+    }
+    return word;
+}
+
 /* By words: names in C++ are long, and every step waits for the last one. */
 static uint64_t hash_text(const void *item)
 {
     const char *text = *(const char *const *)item;
     size_t len = strlen(text);
-    uint64_t hash = BYTES_HASH_START ^ len, word = 0;
-    for (; len >= sizeof word; len -= sizeof word, text += sizeof word) {
+    uint64_t hash = BYTES_HASH_START ^ len, word;
+    for (; len > sizeof word; len -= sizeof word, text += sizeof word) {
         memcpy(&word, text, sizeof word);
         hash = bytes_mix(hash, word);
     }
-    word = 0;
-    memcpy(&word, text, len);
-    return bytes_mix(hash, word);
+    return bytes_mix(hash, last_word(text, len));
 }
 
 static bool is_same_text(const void *a, const void *b)
@@ -237,19 +290,45 @@ static bool is_same_text(const void *a, const void *b)
 
 static const struct slots_kind texts = {sizeof(char *), hash_text, is_same_text};
 
+/* Where the strings of a table lie: a few large pieces instead of one of its own for each. */
+struct strtab_piece {
+    struct strtab_piece *older;
+    size_t capacity, n; /* bytes */
+    char bytes[];
+};
+
+enum { LEAST_PIECE = 200, LARGEST_PIECE = 1 << 16 };
+
+/* A copy of a text in the table; NULL when out of memory. */
+static char *copy_text(struct strtab *table, const char *text)
+{
+    struct strtab_piece *piece = table->pieces;
+    size_t n = strlen(text) + 1;
+    if (!piece || piece->capacity - piece->n < n) {
+        size_t capacity = !piece ? LEAST_PIECE : piece->capacity < LARGEST_PIECE ? piece->capacity * 2 : LARGEST_PIECE;
+        capacity = capacity < n ? n : capacity;
+        if (!(piece = malloc(sizeof *piece + capacity)))
+            return NULL;
+        *piece = (struct strtab_piece){.older = table->pieces, .capacity = capacity};
+        table->pieces = piece;
+    }
+    char *copy = piece->bytes + piece->n;
+    piece->n += n;
+    return memcpy(copy, text, n);
+}
+
 int64_t strtab_intern(struct strtab *table, const char *text)
 {
-    size_t found = slots_find(&table->slots, &texts, table->strings, &text);
+    uint32_t mark = mark_of(&texts, &text);
+    size_t found = find_marked(&table->slots, &texts, table->strings, &text, mark);
     if (found != SLOTS_NONE)
         return (int64_t)found;
     if (!slots_reserve(&table->slots, &texts, table->strings, table->n_strings) ||
         !vec_reserve(&table->strings, &table->capacity, table->n_strings + 1, sizeof *table->strings))
         return -1;
-    char *copy = strdup(text);
-    if (!copy)
+    if (!(table->strings[table->n_strings] = copy_text(table, text)))
         return -1;
-    table->strings[table->n_strings] = copy;
-    slots_add(&table->slots, &texts, table->strings, table->n_strings);
+    add_marked(&table->slots, table->n_strings, mark);
     return (int64_t)table->n_strings++;
 }
 
@@ -261,8 +340,10 @@ int64_t strtab_find(const struct strtab *table, const char *text)
 
 void strtab_fini(struct strtab *table)
 {
-    for (size_t i = 0; i < table->n_strings; i++)
-        free(table->strings[i]);
+    for (struct strtab_piece *piece = table->pieces, *older; piece; piece = older) {
+        older = piece->older;
+        free(piece);
+    }
     free(table->strings);
     slots_fini(&table->slots);
     *table = (struct strtab){0};

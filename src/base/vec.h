@@ -50,7 +50,10 @@ struct slots_kind {
 
 /* All zero is empty. */
 struct slots {
-    uint32_t *at; /* [n] index of an item + 1, 0 empty */
+    struct slots_entry {
+        uint32_t number; /* index of an item + 1, 0 empty */
+        uint32_t mark;   /* of its hash: most others need not be compared, and none is hashed again */
+    } * at;              /* [n] */
     size_t n;
 };
 
@@ -79,9 +82,10 @@ void slots_fini(struct slots *slots);
 
 /* Interns strings: equal strings get equal ids 0, 1, 2, ... in order of first use. All zero is empty. */
 struct strtab {
-    char **strings; /* [n_strings], each malloc'ed, owned by the table */
+    char **strings; /* [n_strings], in pieces */
     size_t n_strings;
     size_t capacity;
+    struct strtab_piece *pieces; /* the newest first, with room for more behind what it holds */
     struct slots slots;
 };
 

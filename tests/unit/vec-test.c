@@ -87,6 +87,33 @@ static void test_strtab(void **state)
     strtab_fini(&table);
 }
 
+/* Texts that differ in one place, wherever it is, and one that fills more than a piece. */
+static void test_strtab_lengths(void **state)
+{
+    (void)state;
+    enum { LONGEST = 40 };
+    struct strtab table = {0};
+    char text[LONGEST + 1], large[200001];
+    int64_t n = 0;
+    for (size_t len = 0; len <= LONGEST; len++)
+        for (size_t at = 0; at <= len; at++) {
+            memset(text, 'a', len);
+            text[len] = '\0';
+            if (at < len)
+                text[at] = 'b';
+            assert_int_equal(strtab_intern(&table, text), n++);
+        }
+    memset(large, 'c', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    assert_int_equal(strtab_intern(&table, large), n);
+    assert_int_equal(strtab_intern(&table, "after"), n + 1);
+    assert_string_equal(table.strings[n], large);
+    assert_string_equal(table.strings[n - 2], "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab");
+    for (int64_t i = 0; i < n; i++)
+        assert_int_equal(strtab_find(&table, table.strings[i]), i);
+    strtab_fini(&table);
+}
+
 struct item {
     uint32_t key, value;
 };
@@ -149,6 +176,7 @@ int main(void)
         cmocka_unit_test(test_buf),
         cmocka_unit_test(test_printf),
         cmocka_unit_test(test_strtab),
+        cmocka_unit_test(test_strtab_lengths),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_slots_put),
     };
