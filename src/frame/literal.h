@@ -7,6 +7,24 @@
 #include "frame/readers.h"
 
 /* A node's fact: of its frame or attributes, or a metric. */
+/* The words that a literal has itself, which are the first texts of a reading. */
+enum literal_word {
+    WORD_EMPTY,
+    WORD_FRAME,
+    WORD_METRICS,
+    WORD_ATTRIBUTES,
+    WORD_CHILDREN,
+    WORD_NID,
+    WORD_NAME,
+    WORD_FILE,
+    WORD_MODULE,
+    WORD_LINE,
+    WORD_TYPE,
+    WORD_IDENTITY,
+    WORD_NONE,
+    WORDS
+};
+
 struct fact {
     uint32_t node, key, text; /* ids */
     double number;            /* where text is 0 and is_number */
@@ -33,7 +51,12 @@ struct reading {
     uint32_t *open; /* [n_open] nodes whose objects are open */
     size_t n_open, cap_open;
     struct dumped *dumped; /* of to_json */
+    uint32_t type;         /* the text of a type that was looked up last */
+    enum frame_kind kind;  /* what it means */
 };
+
+/* Begins a reading, all zero, with its words.  err: ERR_MEMORY */
+int literal_begin(struct reading *reading, struct error *err);
 
 /* The facts of node from first on are those of its frame: they are sorted. */
 void literal_keep_frame(struct reading *reading, uint32_t node, size_t first);

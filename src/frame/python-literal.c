@@ -47,10 +47,6 @@ struct visit {
     } seen[256]; /* by address: the same keys come again and again */
 };
 
-/* The words that a literal has itself, as the first texts of a reading. */
-enum word { EMPTY = 0, FRAME, METRICS, ATTRIBUTES, CHILDREN, NID, WORDS };
-static const char *const words[WORDS] = {"", "frame", "metrics", "attributes", "children", "_hatchet_nid"};
-
 /* What a visit came to beside 0 and errors: something that has no place in a literal, or that only a text shows. */
 enum { STRANGE = 1 };
 
@@ -101,14 +97,14 @@ static enum kind kind_of(void *object)
     return kind < NOTHING ? kind : KINDS;
 }
 
-/* The number of a text among those of the reading, negative where it has none. */
+static struct seen_text *seen_place(struct visit *visit, void *object)
+{
+    return &visit->seen[(uintptr_t)object / 16 % (sizeof visit->seen / sizeof *visit->seen)];
+}
+
+/* The number of a text among those of the reading; STRANGE where it has none. */
 static int take_text(struct visit *visit, void *object, uint32_t *id)
 {
-    struct seen_text *seen = &visit->seen[(uintptr_t)object / 16 % (sizeof visit->seen / sizeof *visit->seen)];
-    if (seen->object == object) {
-        *id = seen->id;
-        return 0;
-    }
     ssize_t len_bytes;
     const char *text = of_process.python.text(object, &len_bytes);
     if (!text)
@@ -118,9 +114,19 @@ static int take_text(struct visit *visit, void *object, uint32_t *id)
     int64_t found = strtab_intern(&visit->reading.texts, text);
     if (found < 0)
         return ERR_MEMORY;
-    *seen = (struct seen_text){object, (uint32_t)found};
     *id = (uint32_t)found;
+    *seen_place(visit, object) = (struct seen_text){object, *id};
     return 0;
+}
+
+static int take_key(struct visit *visit, void *object, uint32_t *id)
+{
+    const struct seen_text *seen = seen_place(visit, object);
+    if (seen->object == object) {
+        *id = seen->id;
+        return 0;
+    }
+    return kind_of(object) == TEXT ? take_text(visit, object, id) : STRANGE;
 }
 
 static int take_number(void *object, double *number)
@@ -132,23 +138,32 @@ static int take_number(void *object, double *number)
     return STRANGE;
 }
 
+/* The value of a key: a text or a number. */
+static int take_value(struct visit *visit, void *value, struct fact *fact)
+{
+    const struct seen_text *seen = seen_place(visit, value);
+    if (seen->object == value) {
+        fact->text = seen->id;
+        return 0;
+    }
+    enum kind kind = kind_of(value);
+    fact->is_number = kind == FLOAT || kind == INT || kind == BOOL;
+    if (fact->is_number)
+        return take_number(value, &fact->number);
+    return kind == TEXT ? take_text(visit, value, &fact->text) : STRANGE;
+}
+
 /* A key of "frame", "attributes" or "metrics" with its value. */
 static int take_fact(struct visit *visit, uint32_t node, bool is_metric, void *key, void *value)
 {
     struct reading *reading = &visit->reading;
     struct fact fact = {.node = node, .is_metric = is_metric};
-    enum kind kind = kind_of(value);
-    int code = kind_of(key) == TEXT ? take_text(visit, key, &fact.key) : STRANGE;
-    if (code != 0 || kind == NOTHING)
+    int code = take_key(visit, key, &fact.key);
+    if (code != 0 || value == of_process.types[NOTHING])
         return code;
-    fact.is_number = kind == FLOAT || kind == INT || kind == BOOL;
-    if (fact.is_number)
-        code = take_number(value, &fact.number);
-    else
-        code = kind == TEXT ? take_text(visit, value, &fact.text) : STRANGE;
-    if (code != 0)
+    if ((code = take_value(visit, value, &fact)) != 0)
         return code;
-    if (is_metric && fact.key == NID) {
+    if (is_metric && fact.key == WORD_NID) {
         reading->nodes[node].nid = fact.is_number ? fact.number : NAN;
         return 0;
     }
@@ -158,7 +173,7 @@ static int take_fact(struct visit *visit, uint32_t node, bool is_metric, void *k
     return 0;
 }
 
-static int take_facts(struct visit *visit, uint32_t node, enum word what, void *facts)
+static int take_facts(struct visit *visit, uint32_t node, enum literal_word what, void *facts)
 {
     struct reading *reading = &visit->reading;
     size_t first = reading->n_facts;
@@ -166,10 +181,10 @@ static int take_facts(struct visit *visit, uint32_t node, enum word what, void *
     void *key, *value;
     int code = kind_of(facts) == DICTIONARY ? 0 : STRANGE;
     while (code == 0 && of_process.python.next(facts, &at, &key, &value))
-        code = take_fact(visit, node, what == METRICS, key, value);
-    if (code == 0 && what == FRAME) {
+        code = take_fact(visit, node, what == WORD_METRICS, key, value);
+    if (code == 0 && what == WORD_FRAME) {
         literal_keep_frame(reading, node, first);
-    } else if (code == 0 && what == ATTRIBUTES) {
+    } else if (code == 0 && what == WORD_ATTRIBUTES) {
         reading->nodes[node].first_aside = first;
         reading->nodes[node].n_asides = reading->n_facts - first;
     }
@@ -202,12 +217,10 @@ static int take_node(struct visit *visit, void *object, void **children)
     uint32_t node = code == 0 ? reading->open[reading->n_open - 1] : 0;
     while (code == 0 && of_process.python.next(object, &at, &key, &value)) {
         uint32_t id = 0;
-        if (kind_of(key) != TEXT)
-            return STRANGE;
-        code = take_text(visit, key, &id);
-        if (code == 0 && id >= FRAME && id <= ATTRIBUTES)
-            code = take_facts(visit, node, (enum word)id, value);
-        else if (code == 0 && id == CHILDREN)
+        code = take_key(visit, key, &id);
+        if (code == 0 && id >= WORD_FRAME && id <= WORD_ATTRIBUTES)
+            code = take_facts(visit, node, (enum literal_word)id, value);
+        else if (code == 0 && id == WORD_CHILDREN)
             *children = kind_of(value) == NOTHING ? NULL : value;
         else if (code == 0)
             code = STRANGE;
@@ -249,8 +262,8 @@ int frame_open_objects(void *literal, struct frame **frame, struct error *err)
         return error_memory(err);
     visit->reading.in.name = "literal";
     int code = find_python() ? 0 : STRANGE;
-    for (size_t i = 0; code == 0 && i < WORDS; i++)
-        code = strtab_intern(&visit->reading.texts, words[i]) < 0 ? ERR_MEMORY : 0;
+    if (code == 0)
+        code = literal_begin(&visit->reading, err);
     if (code == 0)
         code = visit_all(visit, literal);
     if (code == 0 && visit->reading.n_nodes == 0)

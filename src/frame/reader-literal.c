@@ -15,6 +15,27 @@
 extern const struct frame_reader reader_literal;
 extern const struct frame_reader reader_hatchet;
 
+int literal_begin(struct reading *reading, struct error *err)
+{
+    static const char *const words[WORDS] = {[WORD_EMPTY] = "",
+                                             [WORD_FRAME] = "frame",
+                                             [WORD_METRICS] = "metrics",
+                                             [WORD_ATTRIBUTES] = "attributes",
+                                             [WORD_CHILDREN] = "children",
+                                             [WORD_NID] = "_hatchet_nid",
+                                             [WORD_NAME] = "name",
+                                             [WORD_FILE] = "file",
+                                             [WORD_MODULE] = "module",
+                                             [WORD_LINE] = "line",
+                                             [WORD_TYPE] = "type",
+                                             [WORD_IDENTITY] = "identity",
+                                             [WORD_NONE] = "None"};
+    for (size_t i = 0; i < WORDS; i++)
+        if (strtab_intern(&reading->texts, words[i]) < 0)
+            return error_memory(err);
+    return 0;
+}
+
 static int64_t intern(struct reading *reading)
 {
     return strtab_intern(&reading->texts, reading->in.value.data);
@@ -40,7 +61,7 @@ static int read_fact(struct reading *reading, uint32_t node, bool is_metric, str
         return error_memory(err);
     fact.key = (uint32_t)key;
     fact.text = (uint32_t)text;
-    if (is_metric && strcmp(reading->texts.strings[key], "_hatchet_nid") == 0)
+    if (is_metric && key == WORD_NID)
         reading->nodes[node].nid = fact.is_number ? fact.number : NAN;
     else
         reading->facts[reading->n_facts++] = fact;
@@ -55,7 +76,10 @@ static int compare_facts(const void *a, const void *b, void *texts)
 
 void literal_keep_frame(struct reading *reading, uint32_t node, size_t first)
 {
-    if (reading->n_facts > first + 1)
+    bool is_sorted = true;
+    for (size_t i = first + 1; i < reading->n_facts && is_sorted; i++)
+        is_sorted = compare_facts(&reading->facts[i - 1], &reading->facts[i], &reading->texts) <= 0;
+    if (!is_sorted)
         qsort_r(reading->facts + first, reading->n_facts - first, sizeof *reading->facts, compare_facts,
                 &reading->texts);
     reading->nodes[node].has_frame = true;
@@ -225,7 +249,8 @@ static bool find_duplicates(struct reading *reading)
     return ok;
 }
 
-static enum frame_kind kind_of(const char *type)
+/* What a type is here; FRAME_OTHER: it is none of ours. */
+static enum frame_kind find_kind(const char *type)
 {
     static const struct {
         const char *type;
@@ -241,24 +266,34 @@ static enum frame_kind kind_of(const char *type)
     return FRAME_OTHER;
 }
 
-/* Takes a fact of a frame into the node when it is one that every node has. */
-static bool take_common(const struct reading *reading, const struct fact *fact, struct made_node *node)
+/* Takes a type into the node; false: it is an attribute. */
+static bool take_type(struct reading *reading, uint32_t type, struct made_node *node)
 {
-    const char *key = text_at(reading, fact->key), *text = fact->is_number ? NULL : text_at(reading, fact->text);
-    if (text && strcmp(key, "name") == 0)
-        node->name = text;
-    else if (text && strcmp(key, "file") == 0)
-        node->file = text;
-    else if (text && strcmp(key, "module") == 0)
-        node->module = text;
-    else if (strcmp(key, "line") == 0 && fact->is_number && fact->number >= 0 && fact->number < UINT32_MAX)
-        node->line = (uint32_t)fact->number;
-    else if (strcmp(key, "line") == 0 && text)
+    if (reading->type != type) {
+        reading->type = type;
+        reading->kind = find_kind(text_at(reading, type));
+    }
+    if (reading->kind != FRAME_OTHER)
+        node->kind = reading->kind;
+    return reading->kind != FRAME_OTHER || type == WORD_NONE;
+}
+
+/* Takes a fact of a frame into the node when it is one that every node has. */
+static bool take_common(struct reading *reading, const struct fact *fact, struct made_node *node)
+{
+    const char *text = fact->is_number ? NULL : text_at(reading, fact->text);
+    const char **place = fact->key == WORD_NAME     ? &node->name
+                         : fact->key == WORD_FILE   ? &node->file
+                         : fact->key == WORD_MODULE ? &node->module
+                                                    : NULL;
+    if (place && text)
+        *place = text;
+    else if (fact->key == WORD_LINE && text)
         node->line = (uint32_t)strtoul(text, NULL, 10);
-    else if (text && strcmp(key, "type") == 0 && kind_of(text) != FRAME_OTHER)
-        node->kind = kind_of(text);
+    else if (fact->key == WORD_LINE && fact->number >= 0 && fact->number < UINT32_MAX)
+        node->line = (uint32_t)fact->number;
     else
-        return text && strcmp(key, "type") == 0 && strcmp(text, "None") == 0;
+        return text && fact->key == WORD_TYPE && take_type(reading, fact->text, node);
     return true;
 }
 
@@ -272,11 +307,11 @@ static void add_attribute(struct frame_maker *maker, const struct reading *readi
 }
 
 /* Takes what stands beside the frame into the node, which has its identity by then. */
-static void take_asides(const struct reading *reading, const struct literal_node *from, struct made_node *node)
+static void take_asides(struct reading *reading, const struct literal_node *from, struct made_node *node)
 {
     for (size_t i = 0; i < from->n_asides; i++) {
         const struct fact *fact = &reading->facts[from->first_aside + i];
-        if (!fact->is_number && strcmp(text_at(reading, fact->key), "identity") == 0)
+        if (!fact->is_number && fact->key == WORD_IDENTITY)
             node->identity = text_at(reading, fact->text);
         else
             (void)take_common(reading, fact, node);
@@ -284,7 +319,7 @@ static void take_asides(const struct reading *reading, const struct literal_node
 }
 
 /* Adds what is no common fact, of the frame and beside it. */
-static void add_attributes(struct frame_maker *maker, const struct reading *reading, const struct literal_node *from,
+static void add_attributes(struct frame_maker *maker, struct reading *reading, const struct literal_node *from,
                            struct made_node *node)
 {
     for (size_t i = 0; i < from->n_facts; i++)
@@ -292,13 +327,12 @@ static void add_attributes(struct frame_maker *maker, const struct reading *read
             add_attribute(maker, reading, &reading->facts[from->first_fact + i], from->number);
     for (size_t i = 0; i < from->n_asides; i++) {
         const struct fact *fact = &reading->facts[from->first_aside + i];
-        if (!take_common(reading, fact, node) && strcmp(text_at(reading, fact->key), "identity") != 0)
+        if (!take_common(reading, fact, node) && fact->key != WORD_IDENTITY)
             add_attribute(maker, reading, fact, from->number);
     }
 }
 
-static void add_node(struct frame_maker *maker, const struct reading *reading, struct literal_node *from,
-                     struct buf *text)
+static void add_node(struct frame_maker *maker, struct reading *reading, struct literal_node *from, struct buf *text)
 {
     uint32_t parent = from->parent == FRAME_NONE ? FRAME_NONE : reading->nodes[from->parent].number;
     struct made_node node = {.name = text_at(reading, from->name), .file = "", .module = ""};
@@ -391,7 +425,9 @@ static int read_literal(const struct frame_input *input, struct frame **frame, s
 {
     struct reading reading = {0};
     struct buf text = {0};
-    int code = readers_json(input, &text, &reading.texts, &reading.in, err);
+    int code = literal_begin(&reading, err);
+    if (code == 0)
+        code = readers_json(input, &text, &reading.texts, &reading.in, err);
     if (code == 0)
         code = read_nodes(&reading, err);
     if (code == 0)
@@ -755,7 +791,9 @@ static int read_hatchet(const struct frame_input *input, struct frame **frame, s
     struct dumped dumped = {0};
     struct reading reading = {.dumped = &dumped};
     struct buf text = {0};
-    int code = readers_json(input, &text, &reading.texts, &reading.in, err);
+    int code = literal_begin(&reading, err);
+    if (code == 0)
+        code = readers_json(input, &text, &reading.texts, &reading.in, err);
     if (code == 0)
         code = read_dump(&reading, err);
     if (code == 0)
