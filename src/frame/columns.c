@@ -471,6 +471,7 @@ struct grouped_column {
     struct frame_column *source;
     struct node_groups *groups;
     struct cells scratch, member;
+    struct frame_view view; /* of a pooled one */
 };
 
 struct node_groups *groups_keep(struct node_groups *groups)
@@ -656,6 +657,51 @@ struct frame_column *column_grouped(struct frame_column *source, struct node_gro
 struct frame_column *column_sole(struct frame_column *source, struct node_groups *groups)
 {
     return grouped(&sole_class, source, groups);
+}
+
+static int compare_profiles(const void *a, const void *b)
+{
+    const struct frame_cell *x = a, *y = b;
+    return x->profile < y->profile ? -1 : x->profile > y->profile;
+}
+
+static int pooled_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
+{
+    struct grouped_column *pooled = (struct grouped_column *)column;
+    struct cells *all = &pooled->member;
+    bool ok = true;
+    all->n = 0;
+    for (uint32_t i = pooled->groups->starts[node]; ok && i < pooled->groups->starts[node + 1]; i++) {
+        const struct frame_cell *cells;
+        size_t n;
+        int code = column_cells(pooled->source, pooled->groups->members[i], &cells, &n, err);
+        if (code != 0)
+            return code;
+        for (size_t k = 0; ok && k < n; k++)
+            ok = cells_add(all, cells[k].profile, cells[k].value);
+    }
+    if (column->n_profiles > 1)
+        qsort(all->items, all->n, sizeof *all->items, compare_profiles);
+    for (size_t i = 0, end; ok && i < all->n; i = end) {
+        double value;
+        for (end = i; end < all->n && all->items[end].profile == all->items[i].profile;)
+            end++;
+        ok = cells_aggregate(all->items + i, end - i, &pooled->view, 0, &pooled->scratch, &value) &&
+             (isnan(value) || cells_add(row, all->items[i].profile, value));
+    }
+    return ok ? 0 : error_memory(err);
+}
+
+static const struct column_class pooled_class = {pooled_row, NULL, grouped_fini};
+
+struct frame_column *column_pooled(struct frame_column *source, struct node_groups *groups,
+                                   const struct frame_view *view)
+{
+    struct frame_column *column = grouped(&pooled_class, source, groups);
+    if (column)
+        ((struct grouped_column *)column)->view =
+            (struct frame_view){.aggregate = view->aggregate, .percentile = view->percentile};
+    return column;
 }
 
 /* --- one or the other --- */

@@ -135,6 +135,11 @@ struct frame_column *column_grouped(struct frame_column *source, struct node_gro
  * several do. */
 struct frame_column *column_sole(struct frame_column *source, struct node_groups *groups);
 
+/* One value in each profile of those that the members of a group have there, as view says (its profiles are not used).
+ */
+struct frame_column *column_pooled(struct frame_column *source, struct node_groups *groups,
+                                   const struct frame_view *view);
+
 /* The cells of one column, or of the other at nodes where is_other [n_nodes] says so. Takes both over, also on failure;
  * NULL columns are one. */
 struct frame_column *column_either(struct frame_column *one, struct frame_column *other, const bool *is_other);

@@ -147,8 +147,19 @@ static struct frame_nodes *group_nodes(const struct frame *frame, const uint32_t
     return nodes;
 }
 
-int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t *names, struct frame **result,
-                struct error *err)
+/* Ends a frame of groups: as `how` says, in place of sums. */
+static int end_groups(int code, const struct frame *frame, const uint32_t *group_of, const struct frame_view *how,
+                      struct frame **result, struct error *err)
+{
+    if (code == 0 && (code = regroup_columns(frame, group_of, how, *result, err)) != 0) {
+        frame_close(*result);
+        *result = NULL;
+    }
+    return code;
+}
+
+int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t *names, const struct frame_view *how,
+                struct frame **result, struct error *err)
 {
     uint32_t n = frame->graph->n, n_groups, *group_of = numbers(n), *first_of = numbers(n);
     bool ok = group_of && first_of;
@@ -160,17 +171,19 @@ int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t 
     for (uint32_t i = 0; nodes && i < n_groups; i++)
         nodes->names[i] = names[first_of[i]];
     int code = ok ? make_flat(frame, group_of, n_groups, nodes, result, err) : error_memory(err);
+    code = end_groups(code, frame, group_of, how, result, err);
     free(group_of);
     free(first_of);
     return code;
 }
 
-int frame_group_by(const struct frame *frame, const char *attribute, struct frame **result, struct error *err)
+int frame_group_by(const struct frame *frame, const char *attribute, const struct frame_view *how,
+                   struct frame **result, struct error *err)
 {
     uint32_t *keys = numbers(frame->graph->n);
     int code = keys ? shape_keys(frame, attribute, keys, err) : error_memory(err);
     if (code == 0)
-        code = shape_group(frame, keys, keys, result, err);
+        code = shape_group(frame, keys, keys, how, result, err);
     free(keys);
     return code;
 }
@@ -185,7 +198,8 @@ static bool group_edges(const struct frame_graph *graph, const uint32_t *group_o
     return true;
 }
 
-int frame_group_graph(const struct frame *frame, const char *attribute, struct frame **result, struct error *err)
+int frame_group_graph(const struct frame *frame, const char *attribute, const struct frame_view *how,
+                      struct frame **result, struct error *err)
 {
     uint32_t n = frame->graph->n, n_groups, *keys = numbers(n), *group_of = numbers(n), *first_of = numbers(n);
     struct edge_list edges = {0};
@@ -207,7 +221,8 @@ int frame_group_graph(const struct frame *frame, const char *attribute, struct f
     for (uint32_t i = 0; code == 0 && i < n_groups; i++)
         nodes->names[i] = keys[first_of[i]];
     if (code == 0)
-        code = regroup_frame(frame, group_of, REGROUP_FLAT, graph_keep(graph), nodes, result, err);
+        code = end_groups(regroup_frame(frame, group_of, REGROUP_FLAT, graph_keep(graph), nodes, result, err), frame,
+                          group_of, how, result, err);
     graph_drop(graph);
     free(keys);
     free(group_of);

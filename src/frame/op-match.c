@@ -245,9 +245,9 @@ int frame_match(const struct frame *a, const struct frame *b, struct frame **res
                 break;
         ok = match_name(&matching, i, end);
     }
-    int code = ok ? shape_group(a, matching.keys[0], a->nodes->names, &results[0], err) : error_memory(err);
+    int code = ok ? shape_group(a, matching.keys[0], a->nodes->names, NULL, &results[0], err) : error_memory(err);
     if (code == 0) {
-        code = shape_group(b, matching.keys[1], b->nodes->names, &results[1], err);
+        code = shape_group(b, matching.keys[1], b->nodes->names, NULL, &results[1], err);
         if (code != 0)
             frame_close(results[0]);
     }

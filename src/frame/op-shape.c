@@ -369,6 +369,24 @@ int regroup_frame(const struct frame *from, const uint32_t *group_of, enum regro
     return code;
 }
 
+int regroup_columns(const struct frame *from, const uint32_t *group_of, const struct frame_view *how,
+                    struct frame *made, struct error *err)
+{
+    struct node_groups *groups = how ? groups_of(group_of, from->graph->n, made->graph->n) : NULL;
+    int code = how && !groups ? error_memory(err) : 0;
+    for (size_t i = 0; how && code == 0 && i < made->n_columns; i++) {
+        struct frame_column *column = column_pooled(from->columns[i], groups, how);
+        if (!column) {
+            code = error_memory(err);
+            continue;
+        }
+        column_drop(made->columns[i]);
+        made->columns[i] = column;
+    }
+    groups_drop(groups);
+    return code;
+}
+
 struct frame_attribute *shape_attribute(struct frame_nodes *nodes, const char *name, bool is_text, bool *ok)
 {
     for (size_t i = 0; i < nodes->n_attributes; i++)

@@ -35,10 +35,10 @@ struct frame_attribute *shape_attribute(struct frame_nodes *nodes, const char *n
  * err: ERR_NOT_FOUND with the attributes there are, ERR_MEMORY */
 int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys, struct error *err);
 
-/* op-group.c: a root for the nodes of each key, texts keys [n]; it has the name of its first node, of names [n].
- * err: ERR_MEMORY */
-int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t *names, struct frame **result,
-                struct error *err);
+/* op-group.c: a root for the nodes of each key, texts keys [n]; it has the name of its first node, of names [n]. how:
+ * as in frame_group_by.  err: ERR_MEMORY */
+int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t *names, const struct frame_view *how,
+                struct frame **result, struct error *err);
 
 /* op-group.c: for each node the function around it, or itself. */
 void shape_owners(const struct frame *frame, uint32_t *owner_of);
@@ -76,6 +76,11 @@ void regroup_fini(struct regroup *regroup);
 /* A frame of graph and nodes (which are taken over, also on failure) with all columns of `from`.  err: ERR_MEMORY */
 int regroup_frame(const struct frame *from, const uint32_t *group_of, enum regroup_kind kind, struct frame_graph *graph,
                   struct frame_nodes *nodes, struct frame **result, struct error *err);
+
+/* Gives the groups of `made`, which regroup_frame has made of `from`, values in columns as `how` makes one of those of
+ * all members; NULL: they stay as they are.  err: ERR_MEMORY */
+int regroup_columns(const struct frame *from, const uint32_t *group_of, const struct frame_view *how,
+                    struct frame *made, struct error *err);
 
 /* The same frame with other columns, none so far; NULL when out of memory. */
 struct frame *frame_without_columns(const struct frame *frame);

@@ -78,35 +78,46 @@ static const struct {
 } aggregates[] = {{"sum", FRAME_SUM}, {"mean", FRAME_MEAN}, {"min", FRAME_MIN},
                   {"max", FRAME_MAX}, {"std", FRAME_STD},   {"count", FRAME_COUNT}};
 
+/* What a word says of several values. */
+static int parse_way(const char *word, struct frame_view *view, struct error *err)
+{
+    for (size_t i = 0; i < sizeof aggregates / sizeof *aggregates; i++)
+        if (strcmp(aggregates[i].name, word) == 0) {
+            view->aggregate = aggregates[i].aggregate;
+            return 0;
+        }
+    if (word[0] == 'p' && word[1]) {
+        char *end;
+        view->percentile = plain_number(word + 1, &end);
+        view->aggregate = FRAME_PERCENTILE;
+        if (!*end && view->percentile >= 0 && view->percentile <= 100)
+            return 0;
+    }
+    return error_set(err, ERR_USAGE,
+                     "'%.100s' is no way to make one value of several: sum, mean, min, max, std, count, p50", word);
+}
+
 static int run_aggregate(OPERANDS)
 {
     struct frame_view view = {0};
-    bool is_known = n_texts < 2;
     (void)n;
-    for (size_t i = 0; !is_known && i < sizeof aggregates / sizeof *aggregates; i++)
-        if (strcmp(aggregates[i].name, texts[1]) == 0) {
-            view.aggregate = aggregates[i].aggregate;
-            is_known = true;
-        }
-    if (!is_known && texts[1][0] == 'p') {
-        char *end;
-        view.percentile = plain_number(texts[1] + 1, &end);
-        view.aggregate = FRAME_PERCENTILE;
-        is_known = !*end && texts[1][1] && view.percentile >= 0 && view.percentile <= 100;
-    }
-    if (!is_known)
-        return error_set(err, ERR_USAGE,
-                         "'%.100s' is no way to make one value of several: sum, mean, min, max, std, count, p50",
-                         texts[1]);
-    return frame_aggregate(frames[0], texts[0], &view, result, err);
+    int code = n_texts > 1 ? parse_way(texts[1], &view, err) : 0;
+    return code == 0 ? frame_aggregate(frames[0], texts[0], &view, result, err) : code;
 }
 
 static int run_group(OPERANDS)
 {
+    struct frame_view how = {0};
+    bool has_edges = n_texts > 1 && strcmp(texts[1], "edges") == 0;
+    const char *way = n_texts > 1 && !has_edges ? texts[1] : n_texts > 2 ? texts[2] : "sum";
     (void)n;
-    if (n_texts > 1 && strcmp(texts[1], "edges") != 0)
+    if (n_texts > 2 && !has_edges)
         return error_set(err, ERR_USAGE, "groups are with 'edges' or without, not with '%.100s'", texts[1]);
-    return (n_texts > 1 ? frame_group_graph : frame_group_by)(frames[0], texts[0], result, err);
+    int code = parse_way(way, &how, err);
+    if (code != 0)
+        return code;
+    return (has_edges ? frame_group_graph : frame_group_by)(frames[0], texts[0],
+                                                            how.aggregate == FRAME_SUM ? NULL : &how, result, err);
 }
 
 static int run_flat(OPERANDS)
@@ -199,8 +210,10 @@ static const struct frame_operation operations[] = {
     {"aggregate", 1, "BY [HOW]",
      "one profile for each rank, thread, process or host, or for all; HOW: sum, mean, min, max, std, count, p50",
      run_aggregate},
-    {"group", 1, "ATTRIBUTE [edges]",
-     "one node for each name, file, module, line, kind, or other attribute; edges: with who calls whom among them",
+    {"group", 1, "ATTRIBUTE [edges] [HOW]",
+     "one node for each name, file, module, line, kind, or other attribute; edges: with who calls whom among them; "
+     "HOW: "
+     "sum, mean, min, max, std, count, p50 of all nodes, where sums count inclusive costs of the outermost ones alone",
      run_group},
     {"hierarchy", 1, "LEVELS", "what belongs to what, such as 'module file function line' or 'class variable function'",
      run_hierarchy},

@@ -89,11 +89,14 @@ int frame_aggregate(const struct frame *frame, const char *by, const struct fram
 
 /* A root for each value of an attribute (name, file, module, kind, or a further one), in order of the first node that
  * has it. Inclusive values are those of the outermost nodes of each group, so that recursion counts once; in a graph,
- * the sums of the exclusive column over what the group reaches. */
-int frame_group_by(const struct frame *frame, const char *attribute, struct frame **result, struct error *err);
+ * the sums of the exclusive column over what the group reaches. how: instead of sums, one value of all that the nodes
+ * of a group have in a profile (its profiles are not used); NULL: sums. */
+int frame_group_by(const struct frame *frame, const char *attribute, const struct frame_view *how,
+                   struct frame **result, struct error *err);
 
 /* The same with an edge from group to group where a node of one is the parent of one of the other. */
-int frame_group_graph(const struct frame *frame, const char *attribute, struct frame **result, struct error *err);
+int frame_group_graph(const struct frame *frame, const char *attribute, const struct frame_view *how,
+                      struct frame **result, struct error *err);
 
 /* The same as frame_group_by for functions: lines, loops and calls belong to the function around them, which is one
  * wherever it was called, but another one in another module where its file is not known. */

@@ -445,7 +445,7 @@ def flat(frame):
     return regroup(frame, group_of, to, "flat")
 
 
-def group_by_name(frame):
+def group_by_name(frame, how="sum"):
     group_of, first = by_keys([n[1] for n in frame.nodes])
     nodes = []
     for g, i in enumerate(first):
@@ -454,7 +454,17 @@ def group_by_name(frame):
         nodes.append((same[0] or "group", members[0][1], same[2] or "", same[3] or 0, members[0][1]))
     to = Frame(nodes, [[] for _ in first], list(range(len(first))), {k: [v[i] for i in first] for k, v in frame.attributes.items()},
                frame.profiles)
-    return regroup(frame, group_of, to, "flat")
+    made = regroup(frame, group_of, to, "flat")
+    return made if how == "sum" else made.with_columns([(c[0], c[1], pool(c, group_of, len(first), how)) for c in frame.columns])
+
+
+def pool(column, group_of, n, how):
+    """What is made of the values of all members of each group, by profile."""
+    members = [{} for _ in range(n)]
+    for group, row in zip(group_of, column[2].rows):
+        for profile, value in row.items():
+            members[group].setdefault(profile, []).append(value)
+    return Cells([{p: over("percentile" if how == "p50" else how, v, column[1], len(v)) for p, v in sorted(row.items())} for row in members])
 
 
 def hierarchy(frame, levels):

@@ -172,7 +172,8 @@ def add_step(rng, case, frames):
         texts = [rng.choice(("rank", "thread", "all")), rng.choice(("sum", "mean", "min", "max", "std", "count", "p50"))]
         made = model.aggregate(frame, *texts)
     elif operation == "group":
-        texts, made = ["name"], model.group_by_name(frame)
+        how = rng.choice(("sum", "sum", "mean", "min", "max", "std", "count", "p50"))
+        texts, made = ["name"] + [how] * (how != "sum" or rng.random() < 0.2), model.group_by_name(frame, how)
     elif operation == "hierarchy":
         levels = rng.choice((["file", "function", "line"], ["function", "line"], ["class"], ["class", "file"], ["class", "function"]))
         texts, made = [" ".join(levels)], model.hierarchy(frame, levels)
