@@ -120,10 +120,11 @@ def operations():
 
 
 class _Owner:
-    """One owner of a frame of the library: the frame is freed behind the last one."""
+    """One owner of a frame of the library, which never changes: the frame is freed behind the last one. What was asked of it is kept
+    here, for all copies. bulk: what all nodes are, once many were asked for."""
 
     def __init__(self, handle):
-        self.handle = handle
+        self.handle, self.bulk, self.n_asked, self.named = handle, {}, 0, None
         self.release = weakref.finalize(self, library.call, "frame_close", handle)
 
 
@@ -171,19 +172,45 @@ class _Nodes:
         return Node(number, self._frame)
 
 
+_KEPT = 100000  # nodes, whose objects are kept
+
+
+def _nodes_of(frame, is_bare=False):
+    """All nodes of a frame as objects. is_bare: one after the other, and what they are when they are asked."""
+    if is_bare:
+        return (Node(number, frame) for number in range(len(frame)))
+    texts = {key: values for key, values in frame._texts_of_all().items() if any(values)}
+    if texts.keys() == {"name", "type"}:
+        facts = [{"name": name, "type": kind} for name, kind in zip(texts["name"], texts["type"])]
+    else:
+        facts = [{key: value for key, value in zip(texts, row) if value} for row in zip(*texts.values())]
+    made, new = [], int.__new__
+    for number, about in enumerate(facts):
+        node = new(Node, number)
+        node._of, node.frame = frame, about
+        made.append(node)
+    return made
+
+
 class Frame(Familiar):
     """A profile: nodes, their attributes, and columns of values for each profile. Made by Frame.open and by operations."""
 
     def __init__(self, handle):
         self._owner, self._path = _Owner(handle), None
-        self._dataframe = self._kept = self._default = self._bulk = None
-        self._n_asked, self._named = 0, (None, [])
+        self._dataframe = self._kept = self._default = None
+
+    def _twin(self):
+        """A frame of what this one is, without what was set in its table."""
+        made = type(self).__new__(type(self))
+        made._owner, made._path, made._dataframe, made._kept, made._default = self._owner, None, None, self._kept, self._default
+        return made
 
     @classmethod
     def open(cls, path, fields=False, tree=None, parts=False):
         """Opens whatever liblocus can read; fields: with the fields of each variable between it and what touches it; parts: with the
-        lines, instructions, calls and jumps of functions as nodes, where a file of callgrind has functions alone. Of a database there are two trees that hold the same costs, of code and of data, so that sums over all nodes count them twice; tree: "code"
-        or "data", that one alone."""
+        lines, instructions, calls and jumps of functions as nodes, where a file of callgrind has functions alone. Of a database there
+        are two trees that hold the same costs, of code and of data, so that sums over all nodes count them twice; tree: "code" or
+        "data", that one alone."""
         handle = ctypes.c_void_p()
         library.check("frame_open_fields" if fields else "frame_open_parts" if parts else "frame_open", os.fsencode(path), handle)
         made = cls(handle)
@@ -199,7 +226,10 @@ class Frame(Familiar):
     from_caliper = from_caliperreader = from_gprof_dot = open
 
     def close(self):
-        """Ends the frame, which is freed rather at once than when nobody refers to it any more; arrays of its values stay."""
+        """Ends the frame, which is freed rather at once than when nobody refers to it any more; arrays of its values, copies of it and
+        nodes stay."""
+        if self._owner is not None:
+            self._owner.bulk.clear()
         self._owner = self._dataframe = None
 
     def __enter__(self):
@@ -226,7 +256,7 @@ class Frame(Familiar):
 
     def _become(self, other):
         """Makes this frame what another one is. Returns it."""
-        self._owner, self._dataframe, self._kept, self._bulk, self._n_asked = other._owner, None, None, None, 0
+        self._owner, self._dataframe, self._kept = other._owner, None, None
         return self
 
     def _call(self, function, *operands):
@@ -335,34 +365,40 @@ class Frame(Familiar):
 
     def _are_many_asked(self):
         """Whether so many single nodes were asked for that what all are is fetched at once."""
-        if self._bulk is None:
-            self._n_asked += 1
-            if self._n_asked < 64 < len(self):
-                return False
-            self._open()
-            self._bulk = {}
-        return True
+        self._open()
+        self._owner.n_asked += 1
+        return self._owner.n_asked >= 64 or len(self) <= 64
+
+    def _kept_once(self, what, make):
+        """What make says of all nodes, which is kept."""
+        self._open()
+        if what not in self._owner.bulk:
+            self._owner.bulk[what] = make()
+        return self._owner.bulk[what]
 
     def _known_texts(self):
         """What Node.frame says of all nodes, once many are asked for; before, None."""
-        if not self._are_many_asked():
-            return None
-        if "texts" not in self._bulk:
-            self._bulk["texts"] = {"name": self.names, "type": self.kinds, "file": self.files, "line": list(self.lines),
-                                   "module": self.modules}
-        return self._bulk["texts"]
+        return self._kept_once("texts", self._texts_of_all) if self._are_many_asked() else None
+
+    def _texts_of_all(self):
+        return {"name": self.names, "type": self.kinds, "file": self.files, "line": list(self.lines), "module": self.modules}
+
+    def _all_nodes(self):
+        """All nodes as objects, with what they are: once and for all, unless they are very many."""
+        return self._kept_once("nodes", lambda: _nodes_of(self._twin())) if len(self) <= _KEPT else _nodes_of(self, is_bare=True)
 
     def _children_of(self, node):
         """children, of all nodes at once when many are asked for."""
         if not self._are_many_asked() or not self.is_tree:
             return self.children(node)
-        if "children" not in self._bulk:
-            made = [[] for _ in range(len(self))]
-            for child, parent in enumerate(self._nodes("parents", ctypes.c_uint32)[:len(self)]):
-                if parent != abi.FRAME_NONE:
-                    made[parent].append(child)
-            self._bulk["children"] = made
-        return self._bulk["children"][self._known(node)]
+        return self._kept_once("children", self._children_of_all)[self._known(node)]
+
+    def _children_of_all(self):
+        made = [[] for _ in range(len(self))]
+        for child, parent in enumerate(self._nodes("parents", ctypes.c_uint32)[:len(self)]):
+            if parent != abi.FRAME_NONE:
+                made[parent].append(child)
+        return made
 
     def _is_same_graph(self, other):
         """Whether both have the same nodes and edges, siblings that are alike in the same order."""
@@ -395,10 +431,11 @@ class Frame(Familiar):
 
     def _column_names(self):
         """The name of each column, and whether it is hidden; asked once for each frame of the library."""
-        if self._named[0] is not self._owner or self._owner is None:
-            self._named = self._owner, [(library.text(self._call("frame_column_name", i)), self._call("frame_column_is_hidden", i))
-                                        for i in range(self._call("frame_n_columns"))]
-        return self._named[1]
+        self._open()
+        if self._owner.named is None:
+            self._owner.named = [(library.text(self._call("frame_column_name", i)), self._call("frame_column_is_hidden", i))
+                                 for i in range(self._call("frame_n_columns"))]
+        return self._owner.named
 
     def _column(self, name):
         self._synced()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is done to all nodes at once where numpy is there: nothing here is done for each node."""
 import dis
+import functools
 
 try:
     import numpy
@@ -15,6 +16,7 @@ _FLAG_SIGNS = {"&", "|"}
 _OLD_SIGNS = {"BINARY_ADD": "+", "BINARY_SUBTRACT": "-", "BINARY_MULTIPLY": "*", "BINARY_AND": "&", "BINARY_OR": "|"}
 
 
+@functools.lru_cache(maxsize=256)
 def _is_for_columns(code):
     """Whether a function does to columns what it does to cells: it takes cells of the row by name, compares them and computes with them.
     What was compared is only combined by & and |: in sums, flags of columns are no numbers. Texts have no parts, and tuples no columns."""
@@ -34,16 +36,16 @@ def _is_for_columns(code):
     return True
 
 
-def truths(function, columns, n):
+def truths(function, columns, values, n):
     """What a function of a row says of all n nodes: flags, or None where it has to be asked for each of them. columns: lists and arrays
-    by name."""
+    by name; values: the array of those that are columns of values, else None."""
     code = getattr(function, "__code__", None)
     if numpy is None or code is None or code.co_argcount != 1 or code.co_flags & 0x2c:  # no *more, **more, nor generator
         return None
     if not _is_for_columns(code):
         return None
     try:
-        made = function(_Columns(columns))
+        made = function(_Columns(columns, values))
     except Exception:  # pylint: disable=broad-except  # each node says what is wrong
         return None
     return made if isinstance(made, numpy.ndarray) and made.dtype == bool and made.shape == (n,) else None
@@ -52,10 +54,13 @@ def truths(function, columns, n):
 class _Columns:
     """The row of all nodes at once: cells are columns."""
 
-    def __init__(self, columns):
-        self._columns = columns
+    def __init__(self, columns, values):
+        self._columns, self._values = columns, values
 
     def __getitem__(self, name):
+        column = self._values(name)
+        if column is not None:
+            return column
         column = self._columns[name]
         if isinstance(column, list) and column and isinstance(column[0], str):
             return numpy.array(column, dtype=object)

@@ -2,6 +2,7 @@
 """What users of Hatchet know: its names for what frames do, nodes and graphs as objects, and queries in Python's own terms. Frame has
 all of it (class Familiar); doc/from-hatchet.md says what differs."""
 import copy
+import functools
 import gc
 import json
 import math
@@ -14,6 +15,7 @@ from locus import _abi as abi
 from locus import _arrays as arrays
 from locus import _library as library
 
+_INCLUSIVE = abi.ENUMS["frame_sums"].index("FRAME_INCLUSIVE")
 _FEW = 100  # nodes, of which arrays take longer than loops
 _WORDS = {"mean": "mean", "average": "mean", "sum": "sum", "nansum": "sum", "nanmean": "mean", "max": "max", "amax": "max", "nanmax": "max",
           "min": "min", "amin": "min", "nanmin": "min", "std": "std", "median": "p50", "nanmedian": "p50", "count": "count",
@@ -42,7 +44,7 @@ class Node(int):
         """Its name."""
         return self._text("name")
 
-    @property
+    @functools.cached_property
     def frame(self):
         """What it is: a dictionary of name, type, and of file, line and module as far as they are known."""
         known = self._of._known_texts()
@@ -129,8 +131,7 @@ class Graph:
         """All nodes, each once; order: "pre" or "post"."""
         if order != "pre":
             return _traverse(self.roots, order)
-        of = self._of  # nodes have their numbers in this order
-        return (Node(number, of) for number in range(len(of)))
+        return iter(self._of._all_nodes())  # nodes have their numbers in this order
 
     def __iter__(self):
         return self.traverse()
@@ -385,7 +386,7 @@ def _plain(value):
 def _truths(frame, function):
     """What a function says of each node."""
     columns, n = frame._row_columns(), len(frame)
-    found = arrays.truths(function, columns, n)
+    found = arrays.truths(function, columns, lambda name: frame.values(name) if name in frame.columns else None, n)
     if found is not None:
         return found
     row, made = Row(columns), []
@@ -614,9 +615,12 @@ class Familiar:
         >>> frame.groupby("type", max).names
         ['function']
         """
-        key = _attribute(column)
-        made = self.run("group", key, "edges") if edges else self.run("group", key)
+        key, words = _attribute(column), ["edges"] if edges else []
         ways = function if isinstance(function, dict) else {name: function for name in self.columns}
+        way = _only({name: _way(how) for name, how in ways.items()}, self.all_columns)
+        if way is not None:
+            return self.run("group", key, *words, way)
+        made = self.run("group", key, *words)
         others = {name: how for name, how in ways.items() if _way(how) != "sum"}
         if others:
             group_of = {name: i for i, name in enumerate(made.names)}
@@ -655,8 +659,15 @@ class Familiar:
         return self.update_inclusive_columns()
 
     def generate_exclusive_columns(self, inc_metrics=None):
-        """Computes exclusive columns from the inclusive ones, in place. Returns the frame."""
-        return self.calculate_exclusive_metrics(inc_metrics)
+        """Computes the exclusive columns that inclusive ones lack, in place; inc_metrics: of these alone. Returns the frame."""
+        names = self.columns
+        wanted = [name for name in ([inc_metrics] if isinstance(inc_metrics, str) else inc_metrics or names)
+                  if name not in names or self._lacks_exclusive(name)]
+        return self.calculate_exclusive_metrics(wanted) if wanted else self
+
+    def _lacks_exclusive(self, name):
+        at = self._column(name)
+        return _INCLUSIVE == self._call("frame_column_sums", at) and self._call("frame_column_pair", at) == library.NO_COLUMN
 
     def calculate_exclusive_metrics(self, columns=None):
         """Computes exclusive columns from the inclusive ones, in place. Returns the frame."""
@@ -755,9 +766,7 @@ class Familiar:
     def copy(self):
         """The same frame, of its own: what is set in the table of one is not in the other's."""
         self._synced()
-        made = type(self)(library.ctypes.c_void_p(library.call("frame_keep", self._open())))
-        made._kept, made._default = self._kept, self._default
-        return made
+        return self._twin()
 
     def deepcopy(self):
         """The same."""
@@ -836,6 +845,12 @@ class Familiar:
             return None
         said = [f"{what} = {int(number)}" for what, number in (("rank", rank), ("thread", thread)) if number is not None]
         return self.find_profiles(" and ".join(said)) if said else None
+
+
+def _only(ways, columns):
+    """The word that says what is made of all columns; None: there is none, or several."""
+    words = set(ways.values())
+    return words.pop() if len(words) == 1 and ways.keys() >= set(columns) else None
 
 
 def _one(names):

@@ -116,11 +116,21 @@ def text(data_bytes):
     return data_bytes.decode("utf-8", "surrogateescape")
 
 
+def texts_at(addresses):
+    """The texts at addresses of char *, "" at 0."""
+    pointers = (ctypes.c_size_t * (len(addresses) or 1))(*addresses)
+    found = ctypes.cast(pointers, ctypes.POINTER(ctypes.c_char_p))[:len(addresses)]
+    return text(b"\0".join([one or b"" for one in found])).split("\0") if found else []
+
+
 def texts(pointers, n):
     """The texts of an array of char *, each address read once; None where there is none."""
     addresses = ctypes.cast(pointers, ctypes.POINTER(ctypes.c_size_t))[:n]
-    known = {address: text(ctypes.string_at(address)) if address else None for address in set(addresses)}
-    return [known[address] for address in addresses]
+    different = list(dict.fromkeys(addresses))
+    known = dict(zip(different, texts_at(different)))
+    if 0 in known:
+        known[0] = None
+    return list(map(known.__getitem__, addresses))
 
 
 def data(sentence):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Frames as tables of pandas, column by column: nothing here is done for each cell, and what is large is there once."""
+import functools
+
 import numpy
 import pandas
 
@@ -16,14 +18,27 @@ def category(texts):
     return pandas.Categorical.from_codes(codes, list(number))
 
 
+@functools.lru_cache(maxsize=8)
+def _category_of_one(text):
+    return pandas.Categorical.from_codes([0], [text])
+
+
+def _only_text(pointers, n):
+    """The text that all n addresses are of; None: there are several."""
+    addresses = numpy.frombuffer(pointers, dtype=numpy.uintp, count=n)
+    return library.texts_at([int(addresses[0])])[0] if (addresses == addresses[0]).all() else None
+
+
 def _of_addresses(pointers, n):
     """The same of n addresses of texts, each of which is read once."""
+    if n and (one := _only_text(pointers, n)) is not None:
+        return _category_of_one(one).take(numpy.zeros(n, dtype=numpy.intp))
     addresses, first, at = numpy.unique(numpy.frombuffer(pointers, dtype=numpy.uintp, count=n), return_index=True, return_inverse=True)
     order = numpy.argsort(first, kind="stable")  # categories as they come
-    number, code = {}, numpy.zeros(max(len(addresses), 1), dtype=numpy.int32)
-    for i in order:
-        text = library.text(library.ctypes.string_at(int(addresses[i]))) if addresses[i] else ""
-        code[i] = number.setdefault(text, len(number))
+    texts = library.texts_at(addresses[order].tolist())
+    number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    code = numpy.zeros(max(len(addresses), 1), dtype=numpy.int32)
+    code[order] = numpy.arange(len(texts)) if len(number) == len(texts) else [number[text] for text in texts]
     return pandas.Categorical.from_codes(code[at], list(number))
 
 
@@ -51,14 +66,21 @@ def _codes(values, is_sorted=True):
     return different, numpy.array([number[value] for value in values], dtype=numpy.int8 if len(different) < 2**7 else numpy.int32)
 
 
+def _kinds(frame):
+    """What the nodes stand for."""
+    kinds = numpy.frombuffer(frame._nodes("kinds", abi.c_int), dtype=numpy.intc, count=len(frame))
+    used = numpy.flatnonzero(numpy.bincount(kinds, minlength=abi.FRAME_KINDS))
+    code = numpy.zeros(abi.FRAME_KINDS, dtype=numpy.int8)
+    code[used] = numpy.arange(len(used))
+    return pandas.Categorical.from_codes(code[kinds], [library.text(library.call("frame_kind_name", kind)) for kind in used.tolist()])
+
+
 def attributes(frame):
     """The columns of what the nodes are."""
     n = len(frame)
     parents = numpy.frombuffer(frame._nodes("parents", abi.c_uint32), dtype=numpy.int32, count=n)
-    kinds = [library.text(library.call("frame_kind_name", kind)) for kind in range(abi.FRAME_KINDS)]
     made = {what[:-1]: _of_addresses(frame._nodes(what, library.ctypes.c_char_p), n) for what in ("names", "files", "modules")}
-    kinds = pandas.Categorical.from_codes(numpy.frombuffer(frame._nodes("kinds", abi.c_int), dtype=numpy.intc, count=n), kinds)
-    made = {"name": made["name"], "kind": kinds.remove_unused_categories(), "file": made["file"],
+    made = {"name": made["name"], "kind": _kinds(frame), "file": made["file"],
             "line": numpy.frombuffer(frame._nodes("lines", abi.c_uint32), dtype=numpy.uint32, count=n), "module": made["module"],
             "depth": numpy.asarray(frame.depths), "parent": parents}
     for name in frame.attributes:

@@ -111,6 +111,37 @@ KeyError: "there is no column 'absent'; there are: name, type, kind, file, line,
 [['bar', 5.0, 5.0, 10.0, 5.0, 2.0, 5.0, 0.0, 2.0, 5.0], ['garply', 15.0, 15.0, 45.0, 15.0, 3.0, 15.0, 0.0, 3.0, 15.0]]
 >>> [round(float(gf.groupby("type", how).values("time")[0]), 3) for how in (*by, "std", len)]
 [15.0, 0.0, 150.0, 6.818, 22.0, 5.0, 4.896, 22.0]
+>>> ranks = gf.union(gf * 3, gf + 1)
+>>> [word for word in by[:-2] + ["std", "p25"] for edges in (False, True) if not ranks.groupby("name", word, edges).equal(
+...     ranks.groupby("name", {"time": word, "time (inc)": lambda v, f=ht._hatchet._function(word): f(v)}, edges))]
+[]
+>>> [gf.run("group", "name", *words).run("flat").columns for words in (["edges", "p50"], ["min"], ["edges"])][0]
+['time (inc)', 'time']
+>>> gf.run("group", "name", "min", "edges")
+Traceback (most recent call last):
+...
+locus._library.Error: groups are with 'edges' or without, not with 'min'
+>>> gf.run("group", "name", "most")
+Traceback (most recent call last):
+...
+locus._library.Error: 'most' is no way to make one value of several: sum, mean, min, max, std, count, p50
+>>> bare = ht.GraphFrame.from_literal([{"frame": {"name": "a"}, "metrics": {"t (inc)": 5.0, "u (inc)": 3.0, "u": 1.0},
+...     "children": [{"frame": {"name": "b"}, "metrics": {"t (inc)": 2.0, "u (inc)": 2.0, "u": 2.0}}]}])
+>>> [bare.copy().generate_exclusive_columns(names).columns for names in ("u (inc)", ["t (inc)"], None)]
+[['t (inc)', 'u (inc)', 'u'], ['t (inc)', 't', 'u (inc)', 'u'], ['t (inc)', 't', 'u (inc)', 'u']]
+>>> bare.copy().generate_exclusive_columns().values("t").tolist()
+[3.0, 2.0]
+
+Copies share what was asked, and nodes stay when their frame is closed.
+
+>>> twin = gf.copy()
+>>> nodes = list(twin.graph.traverse())
+>>> all(a is b for a, b in zip(nodes, gf.traverse())), [n.frame == gf.graph.roots[0].frame for n in nodes[:2]]
+(True, [True, False])
+>>> twin.close()
+>>> nodes[1].name, nodes[1].children[0].frame, gf.names[:2]
+('bar', {'name': 'baz', 'type': 'function'}, ['foo', 'bar'])
+
 >>> below = gf.copy().subtree_sum(["time"], ["most"], max).subtree_sum(["time"], ["least"], min)
 >>> [(node.name, float(below.values("most")[node]), float(below.values("least")[node])) for node in below.traverse()][:7]
 [('foo', 15.0, 0.0), ('bar', 10.0, 5.0), ('baz', 5.0, 5.0), ('grault', 10.0, 10.0), ('qux', 15.0, 0.0), ('quux', 15.0, 5.0), ('corge', 15.0, 5.0)]
@@ -333,6 +364,10 @@ True
 ([0.0, 10.0, 10.0, 20.0], ['garply', 'piyo'])
 >>> gf.flat_profile()["time"].head(2).to_dict()
 {'garply': 90.0, 'grault': 60.0}
+>>> twin = gf.copy()
+>>> twin.dataframe["time"] = 7.0
+>>> gf.copy() == gf, twin.copy() == gf, twin.copy().values("time").tolist()[:2], gf.values("time").tolist()[:2]
+(True, False, [7.0, 7.0], [0.0, 10.0])
 >>> grouped = gf.dataframe.groupby('name')["time"].sum()
 >>> grouped["garply"]
 90.0
