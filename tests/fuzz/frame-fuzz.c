@@ -141,8 +141,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     const char *directory = scratch_directory();
     int descriptor = scratch_descriptor();
     write_parts(kind, data + (len_bytes > 0), len_bytes - (len_bytes > 0), path);
-    bool with_fields = kind == KINDS - 1 && which % 2;
-    if ((with_fields ? frame_open_fields : frame_open)(kind == 0 ? path : directory, &frame, &err) == 0) {
+    int (*open)(const char *, struct frame **, struct error *) = frame_open;
+    if (which % 2)
+        open = kind == KINDS - 1 ? frame_open_fields : kind == 0 ? frame_open_parts : frame_open;
+    if (open(kind == 0 ? path : directory, &frame, &err) == 0) {
         check_nodes(frame);
         check_values(frame);
         if (frame_n_nodes(frame) < 2000)
