@@ -3,7 +3,7 @@
 # needs: memfd
 """The functions of Python on the path of every sample are those that the interpreter's own tracing says were running, with the
 lines on which each called the next: generators, coroutines, recursion, exceptions, callbacks from C, code that is made anew at the
-same addresses, threads. With each interpreter that this machine has. Between two events of the tracing the truth is one of the two.
+same addresses, threads; and in interpreters within the interpreter the functions have the time that they took. With each interpreter that this machine has. Between two events of the tracing the truth is one of the two.
 usage: python-oracle.py [SECONDS [INTERPRETER...]]"""
 import bisect
 import collections
@@ -20,6 +20,32 @@ PROGRAM = SOURCE / "tests/e2e/programs/python-oracle.py"
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
 UNFIT_MAX = 0.05  # of the samples that have no Python although the thread runs some
 EVENT = "CPUTIME@500us"
+
+
+NESTED = """import threading
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+TIMED = '''
+import time
+def NAME():
+    total = 0
+    for i in range(6000000):
+        total += i % 7
+begin = time.thread_time()
+NAME()
+print("NAME", time.thread_time() - begin, flush=True)
+'''
+def nested(name):
+    interpreters.run_string(interpreters.create(), TIMED.replace("NAME", name))
+nested("inner")
+exec(TIMED.replace("NAME", "beside"))
+thread = threading.Thread(target=nested, args=("on_a_thread",))
+thread.start()
+thread.join()
+"""
+NESTED_OFF = 5  # points
 
 
 def run(*command):
@@ -147,6 +173,22 @@ def check(python, seconds, scratch):
     return None
 
 
+def check_nested(python, scratch):
+    """A sentence about what is wrong with the functions of interpreters within the interpreter, or None."""
+    (scratch / "nested.py").write_text(NESTED, encoding="utf-8")
+    run("rm", "-rf", scratch / "n", scratch / "n-db")
+    said = run(BUILD / "hpcrun", "-e", EVENT, "-o", scratch / "n", python, scratch / "nested.py").splitlines()
+    seconds = {name: float(number) for name, number in map(str.split, said)}
+    run(BUILD / "hpcprof", "-q", "-o", scratch / "n-db", scratch / "n")
+    rows = json.loads(run(BUILD / "hpcquery", "functions", "--json", scratch / "n-db"))["functions"]
+    of = {row["function"]: row["inclusive"] / 1e6 for row in rows}
+    whole = sum(seconds.values())
+    print(f"  nested: {', '.join(f'{name} {of.get(name, 0):.2f} s of {seconds[name]:.2f}' for name in seconds)}", flush=True)
+    if len(seconds) != 3 or any(abs(of.get(name, 0) - seconds[name]) * 100 > NESTED_OFF * whole for name in seconds):
+        return f"{python}: of {seconds} s in interpreters within the interpreter there are {[row['function'] for row in rows][:6]}"
+    return None
+
+
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3 if os.environ.get("LOCUS_TEST_FULL") else 1.5
     pythons = [pathlib.Path(path) for path in sys.argv[2:]] or interpreters()
@@ -154,7 +196,9 @@ def main():
         print("SKIP: hpcrun has not been built, or no interpreter that it knows is installed")
         return 77
     with tempfile.TemporaryDirectory(prefix="locus-test.") as scratch:
-        wrong = [sentence for python in pythons if (sentence := check(python, seconds, pathlib.Path(scratch)))]
+        place = pathlib.Path(scratch)
+        sentences = [told for python in pythons for told in (check(python, seconds, place), check_nested(python, place))]
+        wrong = [sentence for sentence in sentences if sentence]
     print("\n".join(f"FAIL: {sentence}" for sentence in wrong))
     return bool(wrong)
 

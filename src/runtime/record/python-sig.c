@@ -32,6 +32,8 @@ struct search {
     uint32_t native;   /* the next native frame, from the innermost on */
     uint32_t n_native; /* native frames up to the outermost evaluation that was found */
     uintptr_t thread;
+    uintptr_t
+        outer; /* until 3.11: state of the interpreter that called another one on this thread; 0: it is the same */
 };
 
 /* --- which native frame --- */
@@ -113,21 +115,22 @@ static enum finding add_frame(struct search *s, uintptr_t frame)
 
 /* 3.11: each evaluation has a _PyCFrame in its stack frame, which names its innermost frame. Its outermost one is an
  * entry; it was called by the innermost one of the evaluation before. */
-static enum finding find_by_c_frames(struct search *s)
+static enum finding find_by_c_frames(struct search *s, uintptr_t thread, bool *is_over)
 {
     const struct python_layout *layout = &s->api->layout;
-    bool is_guarded = s->text->guarded, is_over = false;
-    uintptr_t record = python_pointer_sig(is_guarded, s->thread + layout->thread_top), expected = 0;
-    while (record - s->thread >= 4096) { /* that of the thread's state has no evaluation */
-        enum finding found = go_to(s, record, &is_over);
-        if (found != FOUND || is_over)
+    bool is_guarded = s->text->guarded, is_inner = thread == s->thread;
+    uintptr_t record = python_pointer_sig(is_guarded, thread + layout->thread_top), expected = 0;
+    while (record - thread >= 4096) { /* that of the thread's state has no evaluation */
+        enum finding found = go_to(s, record, is_over);
+        if (found != FOUND || *is_over)
             return found;
         uintptr_t frame = python_pointer_sig(is_guarded, record + layout->cframe_current);
-        if (expected ? frame != expected : !is_frame(s, frame))
+        if (expected ? frame != expected : is_inner && !is_frame(s, frame))
             return UNFIT;
         for (bool is_entry = false; !is_entry; frame = python_pointer_sig(is_guarded, frame + layout->frame_previous)) {
             found = !frame ? UNFIT : s->n == PYTHON_FRAMES_MAX ? FOUND : add_frame(s, frame);
-            if (found != FOUND || s->n == PYTHON_FRAMES_MAX)
+            *is_over = s->n == PYTHON_FRAMES_MAX;
+            if (found != FOUND || *is_over)
                 return found;
             is_entry = byte_at(s, frame + layout->frame_owner);
         }
@@ -135,11 +138,19 @@ static enum finding find_by_c_frames(struct search *s)
         if (python_pointer_sig(is_guarded, record + layout->cframe_current) != frame)
             return UNFIT;
         expected = frame;
+        s->native++;
         if (!frame)
             return FOUND;
-        s->native++;
     }
     return expected ? UNFIT : FOUND;
+}
+
+/* Those of an interpreter, and outside of them those of the one that called it. */
+static enum finding find_by_both(struct search *s)
+{
+    bool is_over = false;
+    enum finding found = find_by_c_frames(s, s->thread, &is_over);
+    return found == FOUND && s->outer && !is_over ? find_by_c_frames(s, s->outer, &is_over) : found;
 }
 
 /* 3.12 and later: the frames of an evaluation are followed by one that lies in its stack frame. */
@@ -177,25 +188,38 @@ static enum finding find_by_trampolines(struct search *s)
     return frame ? UNFIT : FOUND;
 }
 
+/* The frame outside of frame, 0: the state's innermost one. Outside of all of an interpreter that another one called
+ * are that one's; *outer: its state, until then. */
+static uintptr_t outer_frame(const struct search *s, uintptr_t frame, uintptr_t *outer)
+{
+    const struct python_layout *layout = &s->api->layout;
+    bool is_guarded = s->text->guarded;
+    uintptr_t at = frame ? frame + layout->frame_previous : s->thread + layout->thread_top;
+    uintptr_t found = python_pointer_sig(is_guarded, at), next = *outer;
+    *outer = found ? next : 0;
+    return found || !next ? found : python_pointer_sig(is_guarded, next + layout->thread_top);
+}
+
 /* 3.9, 3.10: as many evaluations as frames, but that the innermost evaluation may just begin or end. */
 static enum finding find_each(struct search *s)
 {
-    const struct python_layout *layout = &s->api->layout;
-    uintptr_t frame = python_pointer_sig(s->text->guarded, s->thread + layout->thread_top);
+    uintptr_t outer = s->outer, frame = outer_frame(s, 0, &outer);
     uint32_t n_evaluations = count_evaluations(s, 0), n_frames = 0;
     bool is_leaf = is_evaluation(s->api, &s->path->frames[0]), is_whole = s->path->stop == UNWIND_COMPLETE;
-    for (uintptr_t outer = frame; outer && n_frames <= n_evaluations; n_frames++)
-        outer = python_pointer_sig(s->text->guarded, outer + layout->frame_previous);
+    for (uintptr_t at = frame; at && n_frames <= n_evaluations; n_frames++)
+        at = outer_frame(s, at, &outer);
     bool is_between = is_leaf && n_frames + 1 == n_evaluations;
     if (is_whole ? n_frames != n_evaluations && !is_between : is_leaf || n_frames < n_evaluations)
         return UNFIT;
+    outer = s->outer;
+    frame = outer_frame(s, 0, &outer);
     for (s->native = is_between; s->native < s->path->n_frames && s->n < PYTHON_FRAMES_MAX; s->native++) {
         if (!is_evaluation(s->api, &s->path->frames[s->native]))
             continue;
         enum finding found = frame ? add_frame(s, frame) : UNFIT;
         if (found != FOUND)
             return found;
-        frame = python_pointer_sig(s->text->guarded, frame + layout->frame_previous);
+        frame = outer_frame(s, frame, &outer);
     }
     return FOUND;
 }
@@ -206,7 +230,7 @@ static enum finding find_frames(struct search *s)
     case PYTHON_ONE_EACH:
         return find_each(s);
     case PYTHON_C_FRAMES:
-        return find_by_c_frames(s);
+        return find_by_both(s);
     default:
         return find_by_trampolines(s);
     }
@@ -229,6 +253,7 @@ static enum finding find_for_sample(struct thread_state *self)
                        .frames = mine->frames[next]};
     python_text_begin_sig(s.text, &mine->cursor, is_guarded);
     s.thread = path->n_frames ? python_state_sig(mine, is_guarded) : 0;
+    s.outer = s.thread != mine->state ? mine->state : 0;
     enum finding found = s.thread ? find_frames(&s) : FOUND;
     if (found != FOUND)
         s.n = 0;
