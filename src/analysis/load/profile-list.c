@@ -356,7 +356,8 @@ static void undelivered_hint(const char *directory, char *text, size_t n_text)
         return;
     }
     if (unmeasured.n_idle) {
-        (void)snprintf(text, n_text, "; %s of the program ran too short for a sample",
+        (void)snprintf(text, n_text,
+                       "; %s of the program ran too short for a sample, or did nothing that its events record",
                        unmeasured.n_idle == 1 ? "the process" : "all processes");
         return;
     }
