@@ -32,8 +32,7 @@ struct search {
     uint32_t native;   /* the next native frame, from the innermost on */
     uint32_t n_native; /* native frames up to the outermost evaluation that was found */
     uintptr_t thread;
-    uintptr_t
-        outer; /* until 3.11: state of the interpreter that called another one on this thread; 0: it is the same */
+    uintptr_t outer; /* until 3.11: state of the interpreter that called thread's; 0: it is the same */
 };
 
 /* --- which native frame --- */
