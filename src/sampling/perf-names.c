@@ -3,6 +3,7 @@
  * of family and model numbers. */
 #include "sampling/perf-names.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <perfmon/pfmlib_perf_event.h>
 #include <stddef.h>
@@ -242,56 +243,119 @@ static int encode_for_fixture(const char *name, struct perf_event_attr *found)
     return status;
 }
 
-/* Writes the kernel's generic event for one of PAPI's presets, "PAPI_TOT_CYC" or "papi::PAPI_TOT_CYC", with what
- * follows the name; false when it is none of those that mean the same there. Meanings: PAPI's documentation of its
- * presets. */
-static bool put_papi(const char *name, char *event, size_t n_event)
+#define FP "FP_ARITH_INST_RETIRED:"
+#define DP_OPS                                                                                                         \
+    FP "SCALAR_DOUBLE + 2 * " FP "128B_PACKED_DOUBLE + 4 * " FP "256B_PACKED_DOUBLE + 8 * " FP "512B_PACKED_DOUBLE"
+#define SP_OPS                                                                                                         \
+    FP "SCALAR_SINGLE + 4 * " FP "128B_PACKED_SINGLE + 8 * " FP "256B_PACKED_SINGLE + 16 * " FP "512B_PACKED_SINGLE"
+
+/* PAPI's presets: an event of the same meaning, or a formula of several; the first row whose events this machine knows
+ * counts.  src: PAPI's documentation of its presets; Intel's and AMD's descriptions of their events */
+static const struct preset {
+    const char *papi, *formula;
+} presets[] = {
+    {"TOT_CYC", "perf::PERF_COUNT_HW_CPU_CYCLES"},
+    {"TOT_INS", "perf::PERF_COUNT_HW_INSTRUCTIONS"},
+    {"REF_CYC", "perf::PERF_COUNT_HW_REF_CPU_CYCLES"},
+    {"BR_INS", "perf::PERF_COUNT_HW_BRANCH_INSTRUCTIONS"},
+    {"BR_MSP", "perf::PERF_COUNT_HW_BRANCH_MISSES"},
+    {"RES_STL", "perf::PERF_COUNT_HW_STALLED_CYCLES_BACKEND"},
+    {"STL_ICY", "perf::PERF_COUNT_HW_STALLED_CYCLES_FRONTEND"},
+    {"LD_INS", "perf::PERF_COUNT_HW_CACHE_L1D:READ:ACCESS"},
+    {"SR_INS", "perf::PERF_COUNT_HW_CACHE_L1D:WRITE:ACCESS"},
+    {"L1_DCR", "perf::PERF_COUNT_HW_CACHE_L1D:READ:ACCESS"},
+    {"L1_DCW", "perf::PERF_COUNT_HW_CACHE_L1D:WRITE:ACCESS"},
+    {"L1_LDM", "perf::PERF_COUNT_HW_CACHE_L1D:READ:MISS"},
+    {"L1_DCM", "perf::PERF_COUNT_HW_CACHE_L1D:READ:MISS"},
+    {"L1_STM", "perf::PERF_COUNT_HW_CACHE_L1D:WRITE:MISS"},
+    {"L1_ICM", "perf::PERF_COUNT_HW_CACHE_L1I:READ:MISS"},
+    {"L3_TCA", "perf::PERF_COUNT_HW_CACHE_REFERENCES"},
+    {"L3_TCM", "perf::PERF_COUNT_HW_CACHE_MISSES"},
+    {"L3_LDM", "perf::PERF_COUNT_HW_CACHE_LL:READ:MISS"},
+    {"L3_STM", "perf::PERF_COUNT_HW_CACHE_LL:WRITE:MISS"},
+    {"TLB_DM", "perf::PERF_COUNT_HW_CACHE_DTLB:READ:MISS"},
+    {"TLB_IM", "perf::PERF_COUNT_HW_CACHE_ITLB:READ:MISS"},
+    {"BR_CN", "BR_INST_RETIRED:COND"},
+    {"FP_OPS", "RETIRED_SSE_AVX_FLOPS:ANY"},
+    {"L2_TCM", "L2_RQSTS:MISS"},
+    {"L2_TCA", "L2_RQSTS:REFERENCES"},
+    {"L1_TCM", "PAPI_L1_DCM + PAPI_L1_ICM"},
+    {"L1_DCA", "PAPI_L1_DCR + PAPI_L1_DCW"},
+    {"LST_INS", "PAPI_LD_INS + PAPI_SR_INS"},
+    {"TLB_TL", "PAPI_TLB_DM + PAPI_TLB_IM"},
+    {"BR_PRC", "BR_INST_RETIRED:COND - BR_MISP_RETIRED:COND"},
+    {"DP_OPS", DP_OPS},
+    {"SP_OPS", SP_OPS},
+    {"FP_OPS", DP_OPS " + " SP_OPS},
+};
+
+static int encode_any(const char *name, struct perf_event_attr *found)
 {
-    static const struct {
-        const char *papi, *event;
-    } presets[] = {
-        {"TOT_CYC", "PERF_COUNT_HW_CPU_CYCLES"},
-        {"TOT_INS", "PERF_COUNT_HW_INSTRUCTIONS"},
-        {"REF_CYC", "PERF_COUNT_HW_REF_CPU_CYCLES"},
-        {"BR_INS", "PERF_COUNT_HW_BRANCH_INSTRUCTIONS"},
-        {"BR_MSP", "PERF_COUNT_HW_BRANCH_MISSES"},
-        {"RES_STL", "PERF_COUNT_HW_STALLED_CYCLES_BACKEND"},
-        {"STL_ICY", "PERF_COUNT_HW_STALLED_CYCLES_FRONTEND"},
-        {"LD_INS", "PERF_COUNT_HW_CACHE_L1D:READ:ACCESS"},
-        {"SR_INS", "PERF_COUNT_HW_CACHE_L1D:WRITE:ACCESS"},
-        {"L1_DCR", "PERF_COUNT_HW_CACHE_L1D:READ:ACCESS"},
-        {"L1_DCW", "PERF_COUNT_HW_CACHE_L1D:WRITE:ACCESS"},
-        {"L1_LDM", "PERF_COUNT_HW_CACHE_L1D:READ:MISS"},
-        {"L1_DCM", "PERF_COUNT_HW_CACHE_L1D:READ:MISS"},
-        {"L1_STM", "PERF_COUNT_HW_CACHE_L1D:WRITE:MISS"},
-        {"L1_ICM", "PERF_COUNT_HW_CACHE_L1I:READ:MISS"},
-        {"L3_TCA", "PERF_COUNT_HW_CACHE_REFERENCES"},
-        {"L3_TCM", "PERF_COUNT_HW_CACHE_MISSES"},
-        {"L3_LDM", "PERF_COUNT_HW_CACHE_LL:READ:MISS"},
-        {"L3_STM", "PERF_COUNT_HW_CACHE_LL:WRITE:MISS"},
-        {"TLB_DM", "PERF_COUNT_HW_CACHE_DTLB:READ:MISS"},
-        {"TLB_IM", "PERF_COUNT_HW_CACHE_ITLB:READ:MISS"},
-    };
+    return machine_is_fixture() ? encode_for_fixture(name, found) : encode(name, found);
+}
+
+/* The name of a preset behind "PAPI_" or "papi::PAPI_", up to what follows it; NULL: it is none. */
+static const char *preset_name(const char *name, size_t *len)
+{
     name += strncasecmp(name, "papi::", 6) == 0 ? 6 : 0;
-    if (strncasecmp(name, "PAPI_", 5) != 0)
-        return false;
-    name += 5;
-    size_t len = strcspn(name, ":");
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-        if (strlen(presets[i].papi) == len && strncasecmp(presets[i].papi, name, len) == 0)
-            return snprintf(event, n_event, "perf::%s%s", presets[i].event, name + len) < (int)n_event;
-    return false;
+    *len = strcspn(name, ":") - 5;
+    return strncasecmp(name, "PAPI_", 5) == 0 ? name + 5 : NULL;
+}
+
+static bool is_preset(const struct preset *preset, const char *name, size_t len)
+{
+    return strlen(preset->papi) == len && strncasecmp(preset->papi, name, len) == 0;
+}
+
+/* Encodes a preset of PAPI that is one event here, with what follows its name. */
+static int encode_preset(const char *name, struct perf_event_attr *found)
+{
+    char event[240];
+    size_t len;
+    int status = PFM_ERR_NOTFOUND;
+    const char *papi = preset_name(name, &len);
+    for (size_t i = 0; papi && status != PFM_SUCCESS && i < sizeof presets / sizeof *presets; i++)
+        if (is_preset(&presets[i], papi, len) && !strchr(presets[i].formula, ' ') &&
+            snprintf(event, sizeof event, "%s%s", presets[i].formula, papi + len) < (int)sizeof event)
+            status = encode_any(event, found);
+    return status;
+}
+
+/* Whether all events of a formula are known here. */
+static bool is_known_formula(const char *formula)
+{
+    struct perf_event_attr found;
+    char event[80];
+    for (const char *at = formula; *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        (void)snprintf(event, sizeof event, "%.*s", (int)len, at);
+        bool is_event = isalpha((unsigned char)*at);
+        if (is_event && encode_preset(event, &found) != PFM_SUCCESS && encode_any(event, &found) != PFM_SUCCESS)
+            return false;
+        at += len;
+    }
+    return true;
+}
+
+const char *perf_preset_formula(const char *name)
+{
+    size_t len;
+    const char *papi = start_pfm() ? preset_name(name, &len) : NULL;
+    for (size_t i = 0; papi && i < sizeof presets / sizeof *presets; i++)
+        if (is_preset(&presets[i], papi, len) && strchr(presets[i].formula, ' ') &&
+            is_known_formula(presets[i].formula))
+            return presets[i].formula;
+    return NULL;
 }
 
 enum perf_name_status perf_name_encode(const char *name, struct perf_event_attr *attr)
 {
     struct perf_event_attr found;
-    char event[240];
     if (!start_pfm())
         return PERF_NAME_UNKNOWN;
-    if (put_papi(name, event, sizeof event))
-        name = event;
-    int status = machine_is_fixture() ? encode_for_fixture(name, &found) : encode(name, &found);
+    int status = encode_preset(name, &found);
+    if (status != PFM_SUCCESS)
+        status = encode_any(name, &found);
     if (status == PFM_ERR_UMASK)
         return PERF_NAME_INCOMPLETE;
     if (status != PFM_SUCCESS)

@@ -42,6 +42,11 @@ enum perf_name_status {
  * incomplete. */
 enum perf_name_status perf_name_encode(const char *name, struct perf_event_attr *attr);
 
+/* The formula of one of PAPI's presets ("PAPI_L1_TCM") that is no event of its own here but made of several, with
+ * signs, numbers and names of events between blanks: "PAPI_L1_DCM + PAPI_L1_ICM". NULL: it is none, or one of its
+ * events is not known for this machine. Static storage.  ctx: ordinary */
+const char *perf_preset_formula(const char *name);
+
 /* A table of libpfm4: a kind of counters. */
 struct perf_table {
     const char *name;    /* "spr" */

@@ -713,13 +713,37 @@ static bool is_place(const char *name)
     return colon && colon != name && colon[1] && !strchr(colon + 1, ':');
 }
 
+/* Reports a preset of PAPI that is made of several events, and how it is had of them. */
+static int refuse_preset(const char *event, const char *name, const char *formula, struct error *err)
+{
+    char words[512], quoted[512], *rest = NULL;
+    size_t n_words = 0, n_quoted = 0;
+    char *copy = strdup(formula);
+    if (!copy)
+        return error_memory(err);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        bool is_event = isalpha((unsigned char)*word);
+        if (is_event && n_words < sizeof words)
+            n_words += (size_t)snprintf(words + n_words, sizeof words - n_words, " -e %s", word);
+        if (n_quoted < sizeof quoted)
+            n_quoted += (size_t)snprintf(quoted + n_quoted, sizeof quoted - n_quoted, is_event ? " '%s'" : " %s", word);
+    }
+    free(copy);
+    return error_set(err, ERR_USAGE,
+                     "%s is several events here, which are sampled one by one:%s. hpcquery makes it of them: --derive "
+                     "\"%s =%s\"",
+                     event, words, name + (strncasecmp(name, "papi::", 6) == 0 ? 6 : 0), quoted);
+}
+
 /* Reports an unknown event. If only the letters after the last colon are wrong, the error is about them. */
 static int refuse_event(const char *event, const char *name, struct error *err)
 {
     char near[512], start[256];
     unsigned max_precise;
     struct perf_event_attr unused = {0};
-    const char *colon = strrchr(name, ':');
+    const char *colon = strrchr(name, ':'), *formula = perf_preset_formula(name);
+    if (formula)
+        return refuse_preset(event, name, formula, err);
     (void)snprintf(start, sizeof start, "%.*s", colon ? (int)(colon - name) : 0, name);
     if (colon && isalpha((unsigned char)colon[1]) && encode_name(start, &unused, &max_precise, err) == 0)
         return error_set(err, ERR_USAGE,

@@ -216,6 +216,15 @@ static void test_libpfm4_for_the_fixture(void **state)
     check_words("PAPI_BR_MSP", 0, 5, 0, 0);
     check_words("PAPI_L1_LDM", 3, 0x10000, 0, 0); /* L1D, read, miss */
     check_words("PAPI_TLB_DM", 3, 0x10003, 0, 0);
+    check_words("PAPI_BR_CN", 4, 0x1c4, 0, 0); /* BR_INST_RETIRED:COND */
+    check_words("PAPI_L2_TCM", 4, 0x3f24, 0, 0);
+    check_refused("PAPI_L1_TCM", ERR_USAGE,
+                  "PAPI_L1_TCM is several events here, which are sampled one by one: -e PAPI_L1_DCM -e PAPI_L1_ICM. "
+                  "hpcquery makes it of them: --derive \"PAPI_L1_TCM = 'PAPI_L1_DCM' + 'PAPI_L1_ICM'\"");
+    check_refused("papi::PAPI_BR_PRC", ERR_USAGE, " = 'BR_INST_RETIRED:COND' - 'BR_MISP_RETIRED:COND'\"");
+    check_refused("PAPI_FP_OPS", ERR_USAGE,
+                  " + 16 * 'FP_ARITH_INST_RETIRED:512B_PACKED_SINGLE'\""); /* the longest: it has its end */
+    check_refused("PAPI_NOTHING", ERR_USAGE, "there is no event");
     check_refused("INST_RETIRE", ERR_USAGE, "similar names: skx::INST_RETIRED");
     check_refused("RETIRED_SSE_AVX_FLOPS", ERR_USAGE, "there is no event");
 }
