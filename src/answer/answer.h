@@ -109,6 +109,7 @@ struct answer {
     struct table head, rows;           /* head without columns: there is none */
     struct column_list head_columns;   /* those of head, rows, and what rows joins, where they are chosen as the ... */
     struct column_list columns, cells; /* ... answer is made */
+    size_t *n_users;                   /* of what its texts are in; NULL: nobody counts. Freeing it takes one away */
 };
 
 /* Fills an answer, whose program and metric are set.  err: ERR_MEMORY; leaks, annotate, cpus, first-touch, patterns:

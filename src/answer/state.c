@@ -284,13 +284,21 @@ static int refuse_view(const char *view, struct error *err)
     return code;
 }
 
+/* The options of a report where its rows are split as the state says. */
+static uint64_t options_of(const struct report_kind *report, const struct state *state)
+{
+    const char *by = state_get(state, "by");
+    bool is_split = by && report->by >> split_by_named(by) & 1;
+    return is_split && report->options_by ? report->options_by : report->options;
+}
+
 /* Refuses what would change the numbers, but which the view does not know. */
 static int check_keys(const struct state *state, const struct report_kind *report, struct error *err)
 {
     const char *by = state_get(state, "by");
     if (state_get(state, "trail"))
         return error_set(err, ERR_UNSUPPORTED, "a view with a trail cannot be printed: its steps are for viewers");
-    if (state_get(state, "profiles"))
+    if (state_get(state, "profiles") && !(options_of(report, state) >> ASK_PROFILES & 1))
         return error_set(err, ERR_UNSUPPORTED, "%s is about all profiles: it does not know a choice of them",
                          report->name);
     return by && split_by_named(by) == SPLIT_NONE
@@ -345,8 +353,7 @@ static bool has_option(const struct report_kind *report, const struct state *sta
     const char *by = state_get(state, "by");
     enum ask option = pair->key->option;
     bool is_split = by && report->by >> split_by_named(by) & 1;
-    uint64_t options = is_split && report->options_by ? report->options_by : report->options;
-    return option == ASK_BY ? is_split : option && options >> option & 1;
+    return option == ASK_BY ? is_split : option && options_of(report, state) >> option & 1;
 }
 
 /* --- as words --- */

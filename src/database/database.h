@@ -156,6 +156,12 @@ char *database_directory(const char *path);
 int database_values_open(const char *directory, const struct model *model, struct value_source *source,
                          struct error *err);
 
+/* Restricts a model that was read from the database in a directory to some of its threads [n], by their numbers, as if
+ * there had been no others, and notes the condition that they were chosen by; what is known of all threads together
+ * only is not known then. After a failure the model can only be freed.  err: as database_values_open, ERR_MEMORY */
+int database_choose_threads(struct model *model, const char *directory, const char *condition, const uint32_t *threads,
+                            size_t n, struct error *err);
+
 /* Passes the events of a profile's trace to take, in the order of their times.  err: ERR_MEMORY, what the source and
  * take return */
 int trace_visit_in_order(const struct value_source *source, size_t profile,

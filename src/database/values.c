@@ -449,3 +449,111 @@ int database_values_open(const char *directory, const struct model *model, struc
         values_free(source);
     return code;
 }
+
+/* --- some of the threads --- */
+
+/* Where values go. */
+struct adding {
+    const struct model *model;
+    double *own;
+};
+
+static int add_to_sums(void *context, const struct cell *cells, size_t n_cells, struct error *err)
+{
+    const struct adding *adding = context;
+    (void)err;
+    for (size_t i = 0; i < n_cells; i++)
+        adding->own[cells[i].scope * adding->model->n_metrics + cells[i].metric] += cells[i].value;
+    return 0;
+}
+
+/* Replaces the sums over all threads. */
+static int sum_chosen(struct model *model, const char *directory, const uint32_t *threads, size_t n, struct error *err)
+{
+    struct value_source source;
+    int code = database_values_open(directory, model, &source, err);
+    if (code != 0)
+        return code;
+    memset(model->own, 0, model->n_scopes * model->n_metrics * sizeof *model->own);
+    for (size_t i = 0; code == 0 && i < n; i++)
+        code = source.visit(source.self, model->threads[threads[i]].profile, add_to_sums,
+                            &(struct adding){model, model->own}, err);
+    values_free(&source);
+    return code ? code : model_sum(model, err);
+}
+
+/* Events count samples and fates of all threads together; so do variables by event, by node, and by field. */
+static void forget_events(struct model *model)
+{
+    for (size_t i = 0; i < model->n_events; i++) {
+        free(model->events[i].metric);
+        free(model->events[i].name);
+    }
+    model->n_events = 0;
+    for (size_t i = 0; i < model->n_metrics; i++)
+        model->metrics[i].n_samples = 0;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        struct variable *variable = &model->variables[i];
+        free(variable->places);
+        free(variable->samples);
+        variable->places = variable->samples = NULL;
+        variable->n_latencies = variable->n_causes = variable->n_walks = variable->n_fields = 0;
+    }
+    model->has_samples = false;
+    model->n_field_counts = model->n_nest_counts = model->n_drops = model->n_meetings = 0;
+    for (size_t i = 0; i < model->n_reaches; i++)
+        reach_row_fini(&model->reaches[i]);
+    model->n_reaches = 0;
+    model->cpu_time_ns = model->user_ns = model->system_ns = model->unmeasured_ns = model->delay_ns = 0;
+    model->n_page_faults = 0;
+}
+
+/* What lists have of the other threads goes. */
+static void keep_counts(struct model *model)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < model->n_touches; i++)
+        if (!model->is_left_out[model->touches[i].thread])
+            model->touches[n++] = model->touches[i];
+    model->n_touches = n;
+    n = 0;
+    for (size_t i = 0; i < model->n_cpu_counts; i++)
+        if (!model->is_left_out[model->cpu_counts[i].thread])
+            model->cpu_counts[n++] = model->cpu_counts[i];
+    model->n_cpu_counts = n;
+    n = 0;
+    for (size_t i = 0; i < model->n_home_counts; i++)
+        if (!model->is_left_out[model->home_counts[i].thread])
+            model->home_counts[n++] = model->home_counts[i];
+    model->n_home_counts = n;
+}
+
+/* A reader of a report is told. */
+static int note_choice(struct model *model, const char *condition, size_t n, struct error *err)
+{
+    struct buf text = {0};
+    buf_printf(&text, "Only the threads for which %s: %zu of %zu.", condition, n, model->n_threads);
+    if (text.failed || !vec_reserve(&model->notes, &model->cap_notes, model->n_notes + 1, sizeof *model->notes)) {
+        buf_fini(&text);
+        return error_memory(err);
+    }
+    model->notes[model->n_notes++] = text.data;
+    return 0;
+}
+
+int database_choose_threads(struct model *model, const char *directory, const char *condition, const uint32_t *threads,
+                            size_t n, struct error *err)
+{
+    model->is_left_out = malloc(model->n_threads + 1);
+    if (!model->is_left_out)
+        return error_memory(err);
+    memset(model->is_left_out, true, model->n_threads + 1);
+    for (size_t i = 0; i < n; i++)
+        model->is_left_out[threads[i]] = false;
+    int code = sum_chosen(model, directory, threads, n, err);
+    if (code != 0)
+        return code;
+    keep_counts(model);
+    forget_events(model);
+    return note_choice(model, condition, n, err);
+}

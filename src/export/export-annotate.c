@@ -179,7 +179,7 @@ const struct report_kind answer_annotate = {
         "by its name without parameters; FILE:FUNCTION tells apart those of the same name. With --instructions it "
         "prints the machine code that was made from these lines, with the source between, as perf annotate does.",
     .example = "annotate --instructions solve hpctoolkit-app-database",
-    .options = ASK_ROWS | ASK(ALL) | ASK(BY) | ASK(INSTRUCTIONS),
+    .options = ASK_ROWS | ASK(ALL) | ASK(BY) | ASK(INSTRUCTIONS) | ASK(PROFILES),
     .options_by = ASK_ROWS | ASK(ALL) | ASK(BY),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,

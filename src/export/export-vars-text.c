@@ -436,9 +436,9 @@ const struct report_kind answer_vars = {
         "show how the values spread over all threads and all processes: how many have a value, mean, least and "
         "greatest value, standard deviation, and that divided by the mean (cov).",
     .example = "vars --by thread hpctoolkit-app-database",
-    .options =
-        ASK_ROWS | ASK(HTML) | ASK(ALL) | ASK(PATHS) | ASK(BY) | ASK(ORDER) | ASK(FIELDS) | ASK(DERIVE) | ASK(VERBOSE),
-    .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY),
+    .options = ASK_ROWS | ASK(HTML) | ASK(ALL) | ASK(PATHS) | ASK(BY) | ASK(ORDER) | ASK(FIELDS) | ASK(DERIVE) |
+               ASK(VERBOSE) | ASK(PROFILES),
+    .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY) | ASK(PROFILES),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
     .apart = apart,

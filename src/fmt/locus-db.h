@@ -415,6 +415,7 @@ struct model {
     size_t n_notes, cap_notes;
     const struct code_source *code; /* analysis/report/code-table.h: where rows of code come from, where there are no
                                      * scopes; NULL: from these. In no file; borrowed */
+    bool *is_left_out;              /* [n_threads] its values are in no sum; NULL: of no thread. In no file */
     bool names_in_full;             /* things are named so that nothing that comes later changes it. In no file */
     struct kept_reports *kept;      /* analysis/report/report.h: reports that were made of it; NULL: none are kept. In
                                      * no file; whoever keeps them frees them */

@@ -47,6 +47,7 @@ static void free_rows(struct model *model)
         free(model->variables[i].walks);
         free(model->variables[i].fields);
     }
+    free(model->is_left_out);
     for (size_t i = 0; i < model->n_events; i++) {
         free(model->events[i].metric);
         free(model->events[i].name);

@@ -633,7 +633,7 @@ static const struct question {
     int (*make)(const struct asked *asked, struct answer *answer, struct error *err);
 } questions[] = {
     {{.name = "session", .operands = "DB", .options = ASK(METRIC)}, make_session},
-    {{.name = "nodes", .operands = "DB", .options = ASK(METRIC) | ASK(MIN) | ASK(TREE)}, make_nodes},
+    {{.name = "nodes", .operands = "DB", .options = ASK(METRIC) | ASK(MIN) | ASK(TREE) | ASK(PROFILES)}, make_nodes},
     {{.name = "source", .operands = "FILE DB", .options = ASK(METRIC) | ASK(ALL)}, make_source},
     {{.name = "trust", .operands = "DB", .options = ASK(METRIC)}, make_trust},
 };

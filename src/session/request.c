@@ -144,6 +144,7 @@ static const struct field {
     FIELD("all", FLAG, with_unused, ALL),
     FIELD("instructions", FLAG, with_instructions, INSTRUCTIONS),
     FIELD("mark", FLAG, at_mark, MARK),
+    FIELD("profiles", TEXT, profiles, PROFILES),
     FIELD("tree", TEXT, tree, TREE),
     FIELD_WITH("from", TIME, from_ns, has_from, FROM),
     FIELD_WITH("to", TIME, to_ns, has_to, TO),

@@ -26,6 +26,10 @@ struct session {
     struct frame *frames[SESSION_FIELDS + 1]; /* by enum session_tree; NULL: not opened yet */
     struct items items;                       /* of the metric that a state named last */
     bool has_items;
+    char *condition;       /* on the threads that a request chose last; NULL: none did */
+    struct session *parts; /* the database as if there had been these alone */
+    struct session *older; /* of parts: an earlier choice, of which there are answers */
+    size_t n_answers;      /* of parts: those that are not freed yet */
 };
 
 int session_open(const char *const *paths, size_t n_paths, struct session **session, struct error *err)
@@ -151,6 +155,9 @@ void session_close(struct session *session)
         frame_close(session->frames[i]);
     if (session->has_items)
         items_fini(&session->items);
+    session_close(session->parts);
+    session_close(session->older);
+    free(session->condition);
     timeline_close(session->timeline);
     free(session->why_no_timeline);
     thread_values_free(session->values);
@@ -246,6 +253,77 @@ static int make_job(const struct session *session, const struct report_kind *kin
     return 0;
 }
 
+/* Opens the database once more, for some of its threads. */
+static int open_parts(struct session *session, const char *condition, struct error *err)
+{
+    const char *path = session->path;
+    struct frame *frame = NULL;
+    uint32_t *threads = NULL;
+    size_t n;
+    int code = session_frame(session, SESSION_BOTH, &frame, err);
+    if (code == 0)
+        code = frame_find_profiles(frame, condition, &threads, &n, err);
+    if (code == 0 && frame_n_profiles(frame) != session->model.n_threads)
+        code = error_set(err, ERR_UNSUPPORTED, "%s: it does not say which thread its costs are of", path);
+    if (code == 0)
+        code = session_open(&path, 1, &session->parts, err);
+    if (code == 0) { /* of contexts only what all threads have together is known */
+        struct session *parts = session->parts;
+        thread_values_free(parts->values);
+        parts->values = NULL;
+        parts->model.names_in_full = session->model.names_in_full;
+        code = database_choose_threads(&parts->model, parts->directory, condition, threads, n, err);
+    }
+    if (code != 0) {
+        session_close(session->parts);
+        session->parts = NULL;
+    }
+    free(threads);
+    frame_close(frame);
+    return code;
+}
+
+/* Ends the choice that there is, unless somebody has an answer with its texts: then it ends with the session. */
+static void let_go_of_parts(struct session *session)
+{
+    struct session *parts = session->parts;
+    session->parts = NULL;
+    free(session->condition);
+    session->condition = NULL;
+    if (!parts || parts->n_answers == 0) {
+        session_close(parts);
+        return;
+    }
+    parts->older = session->older;
+    session->older = parts;
+}
+
+/* The threads that a request chooses, as a session that is kept for the next request; without a choice the session
+ * itself. */
+static int choose_parts(struct session **session, struct request *request, struct error *err)
+{
+    struct session *whole = *session;
+    const char *condition = request->profiles;
+    if (!condition)
+        return 0;
+    if (whole->foreign || whole->has_streams_alone)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "%s does not say which thread a cost is of: it is no database of "
+                         "hpcprof",
+                         whole->path);
+    if (!whole->condition || strcmp(whole->condition, condition) != 0) {
+        let_go_of_parts(whole);
+        int code = open_parts(whole, condition, err);
+        if (code != 0)
+            return code;
+        if (!(whole->condition = strdup(condition)))
+            return error_memory(err);
+    }
+    *session = whole->parts;
+    request->profiles = NULL;
+    return 0;
+}
+
 static const struct report_forms *forms_of(const struct report_kind *kind, const struct request *request)
 {
     return report_forms_of(kind, request->by, request->with_instructions);
@@ -255,6 +333,10 @@ int session_write(struct session *session, const struct report_kind *kind, const
                   const struct face *face, struct buf *out, struct error *err)
 {
     struct export_job job;
+    struct request known = *request;
+    if (choose_parts(&session, &known, err) != 0)
+        return err->code;
+    request = &known;
     if (session->has_streams_alone)
         return error_set(err, ERR_UNSUPPORTED,
                          "%s is a recording: hpcprof makes a database of what perf sampled, and hpcquery events, sched "
@@ -322,8 +404,11 @@ int session_ask(struct session *session, const struct request *request, struct a
     const struct report_kind *kind;
     struct request known = request_known(request);
     struct export_job job = {0};
+    const struct session *whole = session;
     *answer = NULL;
     int code = request_check(&known, &kind, err);
+    if (code == 0)
+        code = choose_parts(&session, &known, err);
     bool is_timeline = code == 0 && timeline_find(kind->name);
     if (code == 0 && session->foreign && !is_timeline)
         code = foreign_check(session->path, &known, err);
@@ -338,10 +423,13 @@ int session_ask(struct session *session, const struct request *request, struct a
         answer_fini(made);
         code = error_memory(err);
     }
-    if (code == 0)
+    if (code == 0) {
+        session->n_answers++;
+        made->n_users = session == whole ? NULL : &session->n_answers;
         *answer = made;
-    else
+    } else {
         free(made);
+    }
     return code;
 }
 
@@ -519,6 +607,8 @@ uint64_t answer_n_left(const struct answer *answer)
 
 void answer_free(struct answer *answer)
 {
+    if (answer && answer->n_users)
+        --*answer->n_users;
     if (answer)
         answer_fini(answer);
     free(answer);

@@ -51,6 +51,8 @@ struct request {
     const char *topology;           /* ... and the topology is "own", "given", "given:FILE", which replaces the given
                                      * one, or "none", NULL: as it was */
     bool beyond_noise;              /* of runs, regression: only what changed by more than runs that are alike differ */
+    const char *profiles;           /* vars, functions, lines, annotate, nodes: only the threads for which this is true
+                                     * of rank, process and thread, as frame_choose takes it; NULL: all */
 };
 
 /* Opens the database in a directory, of which there is one: n_paths is 1. *session is the caller's.
@@ -86,9 +88,9 @@ int session_ask(struct session *session, const struct request *request, struct a
 
 /* The same as texts: the request is a JSON object whose keys are "report", "subject" and hpcquery's long options
  * without dashes ("metric", "by", "order", "variable", "derive": texts or a list of them, "top", "min", "paths",
- * "fields", "all", "instructions", "mark"), and *text, malloc'ed, what hpcquery --json prints. Viewers ask beside
- * reports "session" (what the database is, and what can be asked), "nodes" (of its trees; "tree": code, data or both;
- * below "min" percent they are folded), "source" (the copy of a file, around the lines with values if it is long;
+ * "fields", "all", "instructions", "mark", "profiles"), and *text, malloc'ed, what hpcquery --json prints. Viewers ask
+ * beside reports "session" (what the database is, and what can be asked), "nodes" (of its trees; "tree": code, data or
+ * both; below "min" percent they are folded), "source" (the copy of a file, around the lines with values if it is long;
  * "all": all of it) and "trust" (what became of the samples); and of recordings of the scheduler "streams" (the rows of
  * their time line), "timeline" (a picture of rows), "window", "stay", "events" and
  * "file" (a window as a file; "subject": trace-dat or chrome), whose times are nanoseconds since the first event. err:

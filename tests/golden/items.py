@@ -232,7 +232,7 @@ def check_state_refusals(database):
                                  ("active=variable:gird&view=patterns", 1, "no variable 'gird'"), ("view=annotate", 1, "annotate shows one thing, and none is active"),
                                  ("view=vars&top=x", 2, "a state: 'top' takes a number of rows"), ("active=foo:x", 1, "'foo' is no kind"),
                                  ("active=variable:gird", 1, "no variable 'gird'"), ("by=nothing", 2, "'by' takes thread"),
-                                 ("view=tree&trail=flat%20-o/tmp/x", 1, "trail"), ("view=lines&profiles=thread%20=%201", 1, "lines is about all profiles"), ("view=vars&filter=%e", 2, "two hexadecimal digits"),
+                                 ("view=tree&trail=flat%20-o/tmp/x", 1, "trail"), ("view=cpus&profiles=thread%20=%201", 1, "cpus is about all profiles"), ("view=vars&filter=%e", 2, "two hexadecimal digits"),
                                  ("view=annotate&active=thread:0.0", 1, "annotate cannot show thread:0.0: a thread has no f")):
         done = run("hpcquery", "--at", state, database, status=None)
         expect(done.returncode == status and not done.stdout and words in done.stderr and done.stderr.count("\n") == 1,

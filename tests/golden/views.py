@@ -297,17 +297,109 @@ def check_foreign(page, path):
     expect({"vars", "items", "matrix", "treemap"} <= {name for name, _ in grey} and all(title for _, title in grey), f"grey are {grey}")
 
 
+# Processes and threads as conditions, and those of them [(rank, thread), ...]. Numbers of a thread are in no sum of others.
+CHOICES = [("rank = 1", [(1, 0), (1, 1)]), ("thread = 0", [(0, 0), (1, 0)]), ("(rank = 0 and thread = 1)", [(0, 1)]), ("rank = 0 or (rank = 1 and thread = 1)", [(0, 0), (0, 1), (1, 1)])]
+
+
+def samples_of(rank, thread, variable):
+    return 100 + 2 ** (variable + 4) * (1 + rank) + 7 * thread * variable * variable
+
+
+def ranked(scratch):
+    """A database of two ranks with two threads each, of which each has a part of its own in each variable and function."""
+    for rank in range(2):
+        for thread in range(2):
+            profile = m.Profile("program", METRICS, rank=rank, thread=thread, pid=100 + rank)
+            for i in range(4):
+                n = samples_of(rank, thread, i)
+                variable = m.by_address("DATACENTRIC_Static", "/opt/program", 0x404040 + 64 * i, "static", f"variable_{i}", 64, [[thread, 0, n]])
+                profile.sample([("/opt/program", 0x1000), ("/opt/program", 0x1100 + 16 * i)], {0: n}, variable)
+            profile.write(scratch / "ranks.measured")
+    subprocess.run([BUILD / "hpcprof", "-o", scratch / "ranks", scratch / "ranks.measured"], check=True, capture_output=True)
+
+
+def check_choice(page, database, is_served):
+    """With a choice of threads every number of every view is hpcquery's for it, and that of the samples that were written; what is known of
+    all threads together is grey, with the reason. The choice is a step that can be taken back."""
+    for condition, threads in CHOICES:
+        want = {f"variable_{i}": sum(samples_of(*thread, i) for thread in threads) for i in range(4)}
+        total = sum(want.values())
+        shares = {name: percent(100 * n / total) for name, n in want.items()}
+        rows = asked("vars", "--json", "--profiles", condition, database)["variables"]
+        expect({row["variable"]: row["value"] for row in rows} == {name: 1000 * n for name, n in want.items()}, f"hpcquery has of {condition} {rows}, not {want}")
+        functions = {row["function"]: (row["own_share"], row["inclusive_share"]) for row in asked("functions", "--json", "--profiles", condition, database)["functions"]}
+        show(page, view="vars", profiles=condition, layout="code:metrics,rows:vars", percent="absolute")
+        found = {cells[1]: cells[0] for cells in page.value(ROWS % ".list")}
+        expect(found == shares, f"{condition}: the list has {found}, not {shares}")
+        found = page.value("[...document.querySelectorAll('#panel-vars .grid-row')].map((row) => row.innerText)")
+        expect(len(found) == 4 and all(any(name in text and share in text for text in found) for name, share in shares.items()), f"{condition}: variables are {found}, not {shares}")
+        found = {cells[-2]: float(cells[0].replace(" k", "e3").replace(" M", "e6")) for cells in page.value(ROWS % "#panel-metrics")}
+        expect(found.keys() == want.keys() and all(abs(found[name] - 1000 * n) <= 5 * n for name, n in want.items()), f"{condition}: metrics are {found}, not {want}")
+        show(page, view="vars", profiles=condition, layout="list:function,code:metrics,rows:functions")
+        found = {cells[-2]: cells[0] for cells in page.value(ROWS % "#panel-metrics")}
+        expect(found == {name: percent(own) for name, (own, _) in functions.items() if own or is_served}, f"{condition}: functions are {found}, not {functions}")
+        check_cells(page, database, condition, threads)
+        grey = page.value("[...document.querySelectorAll('[role=tab]')].filter((each) => each.ariaDisabled === 'true').map((each) => [each.id.slice(4), each.title])")
+        expect({"advice", "trust", "diff"} <= {name for name, _ in grey} and all(title for _, title in grey), f"{condition}: grey are {grey}")
+        check_chosen_graph(page, database, condition, functions, is_served)
+    page.value("document.querySelector('header .step button').click()")
+    page.settle()
+    page.are_states_one()
+    expect("profiles" not in page.value("location.hash") and page.value("document.querySelector('header .step') === null"), "the choice of threads cannot be taken back")
+    page.value("document.querySelectorAll('header button')[0]; [...document.querySelectorAll('header button')].find((each) => each.textContent.startsWith('Threads')).click()")
+    page.value("(() => { const box = document.querySelector('.thread-list input'); box.click(); [...document.querySelectorAll('dialog button')].find((each) => each.textContent === 'Apply').click(); })()")
+    page.settle()
+    page.are_states_one()
+    expect("profiles=" + escaped("rank = 1") in page.value("location.hash"), f"without the first rank: {page.value('location.hash')}")
+
+
+def check_cells(page, database, condition, threads):
+    """The matrix has the threads that are chosen, and what each has."""
+    show(page, view="matrix", profiles=condition)
+    page.value("document.querySelector('.heat-view').focus(); 0")
+    names = [f"{rank}.{thread}" for rank, thread in threads]
+    answer = asked("vars", "--json", "--by", "thread", "--profiles", condition, database)
+    expect(answer["columns"] == names, f"{condition}: columns are {answer['columns']}, not {names}")
+    found = page.value("[...document.querySelectorAll('#panel-matrix [role=gridcell], #panel-matrix [role=row]')].map((each) => each.textContent).join('\\n')")
+    words = page.value("document.querySelector('#panel-matrix').innerText")
+    expect(all(f"thread {name}" not in found + words for name in ("0.0", "0.1", "1.0", "1.1") if name not in names), f"{condition}: other threads in {found}")
+
+
+def check_chosen_graph(page, database, condition, functions, is_served):
+    """Boxes have the shares of the threads that are chosen, and the command that the page prints for them has the same."""
+    show(page, layout="list:function,graph:top-down;runtime", profiles=condition)
+    words = page.value("document.getElementById('panel-tree').innerText")
+    if not is_served:
+        expect(f"hpcquery choose '{condition}' : tree" in words and "hpcviewer DB" in words, f"{condition}: no reason for the graph in {words}")
+        return
+    page.value("document.querySelector('.icicle').focus(); 0")
+    for key in ("Home", "ArrowDown", "ArrowDown"):
+        page.browser.press(key)
+    page.settle()
+    found = {text.split(", ")[0]: text.split(", ")[1] for _, text, _ in page.value(BOXES)}
+    want = {name: percent(inclusive) for name, (_, inclusive) in functions.items()}
+    expect(want.items() <= found.items(), f"{condition}: boxes are {found}, not {want}")
+    page.value("[...document.querySelectorAll('header button')].find((each) => each.textContent === 'Command').click()")
+    line = shlex.split(page.value("document.querySelector('dialog textarea').value").splitlines()[-1])
+    page.value("document.querySelector('dialog').close()")
+    rows = list(csv.DictReader(io.StringIO(hpcquery(*line[1:line.index("tree", 3)], "csv", "--tree", "code", database))))
+    costs = {row["name"]: float(row["time (inc)"] or 0) for row in rows if row["kind"] == "function"}
+    whole = max(costs.values())
+    expect({name: percent(100 * cost / whole) for name, cost in costs.items()} == want, f"{line} has {costs}, not {want}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch_name:
         scratch = pathlib.Path(scratch_name)
         page = viewer.opened(scratch / "profile")
         data = json.loads((bundle.golden("report") / "minicg.json").read_text(encoding="utf-8"))
         m.write_database(scratch / "database", data)
+        ranked(scratch)
         measured(scratch, "before", (5, 3, 2, 1, 1))
         measured(scratch, "after", (2, 6, 2, 1, 3))
         (scratch / "calls.json").write_text(json.dumps(LITERAL), encoding="utf-8")
         (scratch / "callgrind.out").write_text(PARITY, encoding="utf-8")
-        for made in ("database", "before", "after", "calls.json", "callgrind.out"):
+        for made in ("database", "ranks", "before", "after", "calls.json", "callgrind.out"):
             subprocess.run([BUILD / "hpcviewer", "-o", scratch / f"{made}.html", scratch / made], check=True, stdout=subprocess.DEVNULL)
         page.open(f"file://{scratch}/database.html")
         check_stand_ins(page, scratch / "database")
@@ -315,6 +407,8 @@ def main():
         check_callers(page, scratch / "database")
         check_percent(page)
         expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")
+        page.open(f"file://{scratch}/ranks.html")
+        check_choice(page, scratch / "ranks", False)
         page.open(f"file://{scratch}/after.html")
         check_compare(page, scratch / "before", scratch / "after", scratch / "before.html")
         page.open(f"file://{scratch}/calls.json.html")
@@ -327,6 +421,11 @@ def main():
             page.open(next(line for line in served.stdout if line.startswith("http:")).strip())
             check_metrics(page, scratch / "database")
             check_derived(page, scratch / "database")
+            expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")
+            served.terminate()
+        with subprocess.Popen([BUILD / "hpcviewer", "--no-browser", scratch / "ranks"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as served:
+            page.open(next(line for line in served.stdout if line.startswith("http:")).strip())
+            check_choice(page, scratch / "ranks", True)
             expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")
             served.terminate()
         page.close()

@@ -35,7 +35,8 @@ static struct request request_of(const struct settings *settings, const struct r
                             .with_fields = settings_ask(settings, ASK_FIELDS),
                             .with_unused = settings_ask(settings, ASK_ALL),
                             .with_instructions = settings_ask(settings, ASK_INSTRUCTIONS),
-                            .at_mark = settings_ask(settings, ASK_MARK)};
+                            .at_mark = settings_ask(settings, ASK_MARK),
+                            .profiles = settings->values[ASK_PROFILES]};
 }
 
 /* Opens the database and prints the report. */

@@ -279,16 +279,19 @@ static int split_by_thread(struct splitting *splitting, const struct value_sourc
     struct split *split = splitting->split;
     const struct split_naming naming = split_naming_of(model);
     int code = 0;
-    bool ok = true;
+    bool ok = true, is_first = true;
     if (split->by == SPLIT_THREAD)
         split->key = split_thread_key(&naming);
     ok = (split->programs = calloc(model->n_threads + 1, sizeof *split->programs)) && count_programs(splitting);
     for (size_t i = 0; ok && code == 0 && i < model->n_threads; i++) {
         struct buf name = {0};
+        if (model->is_left_out && model->is_left_out[i])
+            continue;
         split_put_column(model, &naming, split->by, (uint32_t)i, &name);
         int64_t column = name.failed ? -1 : strtab_intern(&split->columns, name.data);
         buf_fini(&name);
-        ok = column >= 0 && (i == 0 || column == splitting->column || end_column(splitting));
+        ok = column >= 0 && (is_first || column == splitting->column || end_column(splitting));
+        is_first = false;
         splitting->column = (uint32_t)column;
         if (ok) {
             note_program(splitting, &model->processes[model->threads[i].process], (size_t)column);

@@ -92,6 +92,24 @@ export async function fetchBytes(key) {
     return response.arrayBuffer();
 }
 
+/**
+ * The request whose answer has the numbers of each thread, where one is about some threads, and a page in a file has such numbers.
+ * @param {Request} request
+ * @returns {Request | null}
+ */
+export function byThread({profiles, report, by, metric}) {
+    const is = profiles && ["vars", "functions"].includes(report) && (!by || by === "thread");
+    return is ? {by: "thread", metric, report} : null;
+}
+
+/** @typedef {(request: Request) => Promise<Answer>} Maker */
+/** @type {Maker} makes the answer about some threads of what a page holds */ let maker = (_) => Promise.reject(new Error(OVER));
+
+/** @param {Maker} made */
+export function setMaker(made) {
+    maker = made;
+}
+
 /** What no command prints. */
 const ONLY_VIEWERS = ["source", "nodes", "trust", "session"];
 
@@ -106,6 +124,8 @@ async function find(key) {
     if (isServed)
         return fetchAnswer(key);
     const request = JSON.parse(key);
+    if (request.profiles)
+        return maker(request);
     throw new Error("This page does not hold that. hpcviewer DB shows it" + (ONLY_VIEWERS.includes(request.report) ? ", where the database has it." : ", or: " + commandOf(request)));
 }
 
@@ -159,9 +179,11 @@ export function answered(request) {
 /**
  * Whether an answer can be had at all.
  * @param {Request} request
+ * @returns {boolean}
  */
 export function canAsk(request) {
-    return isServed || recorded.has(canonical(request)) || asked.has(canonical(request));
+    const each = isServed ? null : byThread(request);
+    return isServed || recorded.has(canonical(request)) || asked.has(canonical(request)) || Boolean(each && canAsk(each));
 }
 
 /**

@@ -165,6 +165,8 @@ export class List {
         if (mask.has("filter") || mask.has("sort") || mask.has("all"))
             this.grid.arrange(state.sort, searchOf(answer, state.filter));
         this.note.textContent = state.filter ? `${this.grid.order.reduce((n, row) => n + (row < answer.n ? 1 : 0), 0)} of ${answer.n} have "${state.filter}"` : `${answer.n} ${(KINDS.find(([kind]) => kind === this.kind)?.[1] || "").toLowerCase()}`;
+        if (state.profiles && !TABLES[this.kind])
+            this.note.textContent += ", with the numbers of all threads";
         if (mask.has("active") && kindOf(state.active) === this.kind)
             this.showActive(answer);
         else

@@ -7,6 +7,7 @@ import {loadTables, tables, titleOf, kindOf, whyNoVariables} from "./things.js";
 import {make, attributes, addStyle, button, byId, named, choice, say} from "./parts.js";
 import {views} from "./views.js";
 import {List} from "./list.js";
+import {threadsButton, threadsStep} from "./threads.js";
 
 /** @typedef {import("./views.js").View} View */
 
@@ -29,6 +30,8 @@ function viewOf(stack) {
 
 /** @param {View} view */
 function stand(view) {
+    if (state.profiles && view.isOfAll)
+        return {item: "", why: `${view.title} is known of all threads together, not of those for which ${state.profiles}: undo that choice to see it.`};
     return tables() ? view.canShow(state.active) : {item: "", why: ""};
 }
 
@@ -226,7 +229,7 @@ function makeHead(session) {
     const tools = make("div", "tools", attributes(make("span", ""), {id: "active"}), search);
     if (metrics.length > 1)
         tools.append(choice("Metric", metrics.map((/** @type {string} */ name) => [name === session.metric ? "" : name, name]), state.metric, (metric) => want({metric})));
-    tools.append(button("Command", () => offer("The same numbers by hpcquery", commands().join("\n"))), button("Keys", showHelp), button("Light or dark", switchTheme));
+    tools.append(attributes(make("span", ""), {id: "only"}), threadsButton(), button("Command", () => offer("The same numbers by hpcquery", commands().join("\n"))), button("Keys", showHelp), button("Light or dark", switchTheme));
     return make("header", "", title, tools);
 }
 
@@ -269,6 +272,7 @@ function draw(mask) {
     if (mask.has("active") && state.active)
         say(kindOf(state.active) + " " + titleOf(state.active));
     drawActive();
+    byId("only").replaceChildren(...threadsStep());
     drawBorder();
     list.draw(mask);
     drawViews(mask);
@@ -293,7 +297,7 @@ async function start() {
     byId("first").remove();
     byId("app").hidden = false;
     watch((_, mask) => {
-        if (mask.has("metric"))
+        if (mask.has("metric") || mask.has("profiles"))
             loadTables().catch(() => undefined).then(() => tell(new Set(["data"])));
         draw(mask);
     });

@@ -31,7 +31,23 @@ export function titleOf(item) {
  * A request about the metric that is chosen.
  * @param {import("./ask.js").Request} request
  */
-export const about = (request) => (state.metric ? {...request, metric: state.metric} : request);
+export const about = (request) => ofChosen(state.metric ? {...request, metric: state.metric} : request);
+
+/** Reports that are known by thread. */
+const BY_THREAD = ["vars", "functions", "lines", "annotate", "nodes"];
+
+/** @param {import("./ask.js").Request} request */
+export const isByThread = (request) => BY_THREAD.includes(request.report);
+
+/**
+ * The request about the threads that are chosen, where it can be one.
+ * @param {import("./ask.js").Request} request
+ * @returns {import("./ask.js").Request}
+ */
+export const ofChosen = (request) => (state.profiles && isByThread(request) ? {...request, profiles: state.profiles} : request);
+
+/** What numbers are about: those of another metric, or of other threads, are others. */
+export const subjectOfNumbers = () => state.metric + "\n" + state.profiles;
 
 export const VARS = {fields: true, report: "vars"};
 export const FUNCTIONS = {report: "functions"};
@@ -45,7 +61,7 @@ const tableOf = (request) => answered(about(request)) || lacking.get(canonical(a
 
 /** The three tables, or null until they came. */
 export function tables() {
-    if (index && index.metric === state.metric)
+    if (index && index.subject === subjectOfNumbers())
         return index;
     const vars = tableOf(VARS), functions = tableOf(FUNCTIONS), lines = tableOf(LINES);
     return vars && functions && lines ? indexOf(vars, functions, lines) : null;
@@ -58,6 +74,9 @@ export function whyNoVariables() {
         return "";
     return lacking.get(canonical(about(VARS)))?.why || "Nothing was sampled at data: hpcrun -e datacentric measures it.";
 }
+
+/** Why there are no lines; "" where there are some, or nobody knows yet. */
+export const whyNoLines = () => lacking.get(canonical(about(LINES)))?.why || "";
 
 /** Whether it was not hpcprof that wrote the input: it answers functions and lines alone. */
 export function isForeign() {
@@ -95,7 +114,7 @@ export class Tables {
      * @param {Answer} lines
      */
     constructor(vars, functions, lines) {
-        this.metric = state.metric;
+        this.subject = subjectOfNumbers();
         this.vars = vars;
         this.functions = functions;
         this.lines = lines;
@@ -334,7 +353,7 @@ export function forgetTables() {
  * @returns {Related}
  */
 export function relatedTo(t, item) {
-    const key = item + "\n" + state.metric, before = kept.get(key);
+    const key = item + "\n" + subjectOfNumbers(), before = kept.get(key);
     if (before)
         return before;
     /** @type {Related} */ const found = {variables: new Map(), lines: new Map(), functions: new Map()};

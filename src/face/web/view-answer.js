@@ -132,7 +132,7 @@ export function legend() {
 
 /** @type {import("./views.js").View} */
 export const answer = {
-    name: "advice", title: "Answer", stack: "data",
+    name: "advice", title: "Answer", stack: "data", isOfAll: true,
     canShow: () => ({item: "", why: ""}),
     asks: () => [about(ADVICE)],
     open(panel) {

@@ -227,7 +227,7 @@ function openDiff(panel) {
 
 /** @type {import("./views.js").View} */
 export const diff = {
-    name: "diff", title: "Compare", stack: "data",
+    name: "diff", title: "Compare", stack: "data", isOfAll: true,
     canShow: () => ({item: "", why: ""}),
     asks: () => [],
     open: openDiff,

@@ -7,6 +7,7 @@ import {about, tables, standIn, relatedTo, titleOf} from "./things.js";
 import {make, attributes, button, named, choice, check, percent, short, say} from "./parts.js";
 import {NODES} from "./nodes.js";
 import {choose} from "./list.js";
+import {threadsStep} from "./threads.js";
 import {treeOf, folded, stepped, stepWords, recursive, leftHeavy, bottomUp, sandwich, hiding, keysOf, labelOf, FUNCTION, LOOP, LINE, GROUP, VARIABLE} from "./shape.js";
 import {Icicle} from "./icicle.js";
 import {CallGraph} from "./callgraph.js";
@@ -214,12 +215,12 @@ function drawTrail() {
     const place = graphParts?.trail;
     if (!place)
         return;
-    place.hidden = !state.trail.length;
-    place.replaceChildren(make("span", "dim", "Steps:"), ...state.trail.map((step) => {
+    place.hidden = !state.trail.length && !state.profiles;
+    place.replaceChildren(make("span", "dim", "Steps:"), ...threadsStep(), ...state.trail.map((step) => {
         const word = step.slice(0, step.indexOf(" ")), away = button("\u00d7", () => want({trail: state.trail.filter((each) => each !== step), graph: wordsWithoutZoom()}), "bare");
         attributes(away, {"aria-label": "Undo " + step});
         return make("span", "step", word + " ", named(step.slice(word.length + 1)), away);
-    }), button("Undo all", () => want({trail: [], graph: wordsWithoutZoom()})));
+    }), button("Undo all", () => want({trail: [], profiles: "", graph: wordsWithoutZoom()})));
 }
 
 // --- what is drawn -----------------------------------------------------------------------------------------------------
@@ -395,7 +396,7 @@ export const graph = {
         return {item: found ? found.item : "", why: ""};
     },
     asks() {
-        const {mode} = graphWords(), steps = state.trail.flatMap(stepWords), isData = mode === "data";
+        const {mode} = graphWords(), steps = [...(state.profiles ? [["choose", state.profiles]] : []), ...state.trail.flatMap(stepWords)], isData = mode === "data";
         const last = mode === "bottom-up" ? [["callers"], ["tree"]] : mode === "calls" ? [state.cycles ? ["callgraph", "collapsed"] : ["callgraph"], ["table"]] : [["tree"]];
         if (!steps.length && last.length === 1)
             return [about({report: isData ? "datatree" : "tree"})];
@@ -415,7 +416,7 @@ export const graph = {
             return;
         const {icicle, calls} = graphParts, isCalls = graphWords().mode === "calls", isNew = makeTree(nodes, item), tree = /** @type {Tree} */ (graphKept.tree);
         drawBar();
-        if (isNew || mask.has("trail"))
+        if (isNew || mask.has("trail") || mask.has("profiles"))
             drawTrail();
         findMarks();
         icicle.element.hidden = graphParts.box.hidden = isCalls;

@@ -218,7 +218,7 @@ export const matrix = {
         if (!heat || !pieces)
             return;
         const request = matrixRequest();
-        if (mask.has("all") || ["rows", "by", "order", "scale", "metric"].some((key) => mask.has(key)))
+        if (mask.has("all") || ["rows", "by", "order", "scale", "metric", "profiles"].some((key) => mask.has(key)))
             pieces.bar.replaceChildren(...barOf(answered({report: "session"})));
         let answer = answered(request), why = "";
         if (!answer)
@@ -228,6 +228,8 @@ export const matrix = {
             });
         if (JSON.stringify(request) !== JSON.stringify(matrixRequest()))
             return;
+        if (isOfNodes() && state.profiles)
+            why = "Memory nodes are known of all threads together: undo the choice of threads to see them.";
         if (answer && isOfNodes() && (answer.head.note || !(answer.head.n_nodes > 1)))
             why = answer.head.note || "There is one memory node.";
         pieces.note.textContent = why;

@@ -2,10 +2,11 @@
 // Two metrics side by side, formulas over all of them, and what numbers are a part of.
 import {answered, ask, canAsk, isServed} from "./ask.js";
 import {state, want, hasWord, switchWord} from "./state.js";
-import {tables, markOf, kindOf, VARS, FUNCTIONS, LINES} from "./things.js";
+import {tables, markOf, kindOf, ofChosen, VARS, FUNCTIONS, LINES} from "./things.js";
 import {make, attributes, button, check, choice, named, percent, meter, place, short} from "./parts.js";
 import {Grid} from "./grid.js";
 import {searchOf, choose} from "./list.js";
+import {threadsButton} from "./threads.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {{answer: Answer, values: Float64Array, parts: Float64Array, name: string}} Metric a metric's values in the order of the first one's rows */
@@ -38,8 +39,8 @@ function secondMetric() {
  * @returns {import("./ask.js").Request}
  */
 function metricRequest(name) {
-    const request = {vars: VARS, functions: FUNCTIONS, lines: LINES}[metricKind()];
-    return {...request, ...(name === answered({report: "session"})?.metric ? {} : {metric: name}), ...(state.derive.length && isServed ? {derive: state.derive} : {})};
+    const request = {vars: VARS, lines: LINES}[metricKind()] || FUNCTIONS;
+    return {...ofChosen(request), ...(name === answered({report: "session"})?.metric ? {} : {metric: name}), ...(state.derive.length && isServed ? {derive: state.derive} : {})};
 }
 
 /**
@@ -119,7 +120,7 @@ function metricBar() {
     const names = metricNames(), others = names.filter((name) => name !== firstMetric());
     return [choice("Rows", METRIC_ROWS, metricKind() === "functions" ? "" : metricKind(), (rows) => want({rows: rows || "functions"})),
             others.length ? choice("beside it", [...(others.some((name) => canAsk(metricRequest(name))) ? [] : [["", "nothing"]]), ...others.map((name) => [name, name + (canAsk(metricRequest(name)) ? "" : " (not in this page)")])], secondMetric(), (metric2) => want({metric2})) : "",
-            choice("as", PERCENTS, state.percent, (to) => want({percent: to})), metricKind() === "vars" ? "" : check("with what it calls", hasWord("inclusive"), (on) => switchWord("inclusive", on))];
+            choice("as", PERCENTS, state.percent, (to) => want({percent: to})), threadsButton(), metricKind() === "vars" ? "" : check("with what it calls", hasWord("inclusive"), (on) => switchWord("inclusive", on))];
 }
 
 /** @type {import("./views.js").View} */

@@ -2,7 +2,7 @@
 // The source with what each line cost and which variables that was, and beside it the machine code of the function.
 import {ask} from "./ask.js";
 import {state, want} from "./state.js";
-import {about, tables, standIn, rowOf, relatedTo, lineItem, markOf, variableRow, nameOf, kindOf, titleOf} from "./things.js";
+import {about, tables, standIn, rowOf, relatedTo, lineItem, markOf, variableRow, nameOf, kindOf, titleOf, whyNoLines} from "./things.js";
 import {make, attributes, button, choice, check, percent, meter, baseName} from "./parts.js";
 import {Grid} from "./grid.js";
 import {choose} from "./list.js";
@@ -235,7 +235,7 @@ export const source = {
         while (first < t.lines.n && !isPlace(t.lines, first))
             first++;
         if (first === t.lines.n)
-            return {item: "", why: "No line of a source is known: compile with -g."};
+            return {item: "", why: whyNoLines() || "No line of a source is known: compile with -g."};
         if (!item)
             return {item: t.lines.text("item", first), why: ""};
         const line = standIn(t, item, "line");

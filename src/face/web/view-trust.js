@@ -10,7 +10,7 @@ const TRUST = {report: "trust"};
 
 /** @type {import("./views.js").View} */
 export const trust = {
-    name: "trust", title: "Trust", stack: "data",
+    name: "trust", title: "Trust", stack: "data", isOfAll: true,
     canShow: () => ({item: "", why: isForeign() ? "This input is no database of hpcprof: it does not say what became of its samples." : ""}),
     asks: () => [],
     open(panel) {

@@ -2,7 +2,7 @@
 // One variable: what it is, where it was allocated, who uses which part of it, and from where.
 import {ask, answered} from "./ask.js";
 import {state, want} from "./state.js";
-import {about, tables, standIn, rowOf, whyNoVariables, lineItem, titleOf, kindOf} from "./things.js";
+import {about, tables, standIn, rowOf, whyNoVariables, lineItem, titleOf, kindOf, isByThread, subjectOfNumbers} from "./things.js";
 import {make, attributes, button, named, percent, meter, size, short, place, smallTable, numberCell, definitions} from "./parts.js";
 import {partsOf, wordsOf, spreadOf} from "./view-answer.js";
 import {NODES, nodesOf, nodesAbove, heaviestBelow} from "./nodes.js";
@@ -224,7 +224,7 @@ let variableDrawn = "";
  * @param {import("./ask.js").Request} request
  * @returns {Promise<Answer | null>}
  */
-const maybe = (request) => ask(about(request)).catch(() => null);
+const maybe = (request) => (state.profiles && !isByThread(request) ? Promise.resolve(null) : ask(about(request)).catch(() => null));
 
 /** @type {import("./views.js").View} */
 export const variable = {
@@ -241,24 +241,28 @@ export const variable = {
             const made = t && row >= 0 ? answered(about({report})) : null;
             return made && t && rowsAbout(made, t.vars.text("variable", row), t.vars.text("alloc_site", row)).length;
         });
+        if (state.profiles)
+            return [about({report: "vars"})];
         return [{report: "items", subject: item}, ...parts.map((report) => about(report === "first-touch" ? {report} : {report, subject: t ? t.vars.text("variable", row) : ""}))];
     },
     open(made) {
         variablePanel = made;
     },
     async draw(item, mask) {
-        const t = tables(), row = t ? rowOf(t, item) : -1, isSame = variableDrawn === item + state.metric;
+        const t = tables(), row = t ? rowOf(t, item) : -1, isSame = variableDrawn === item + subjectOfNumbers();
         if (!variablePanel || !t || row < 0 || (isSame && !mask.has("data")))
             return;
-        variableDrawn = item + state.metric;
+        variableDrawn = item + subjectOfNumbers();
         const name = t.vars.text("variable", row), site = t.vars.text("alloc_site", row);
         const stand = kindOf(state.active) !== "variable" && state.active ? make("p", "dim", `What ${titleOf(state.active)} uses most:`) : "";
         variablePanel.replaceChildren(stand, make("h2", "", named(name)), summary(t.vars, row), linesOf(t.vars, row) || "", fieldsOf(t.vars, row) || "");
         const [nodes, patterns, sharing, touch, byThread] = await Promise.all([NODES, {report: "patterns"}, {report: "sharing"}, {report: "first-touch"}, {by: "thread", report: "vars"}].map(maybe));
-        if (variableDrawn !== item + state.metric)
+        if (variableDrawn !== item + subjectOfNumbers())
             return;
         variablePanel.append(...(patterns ? patternOf(patterns, rowsAbout(patterns, name, site)) : []), (sharing && sharingOf(sharing, rowsAbout(sharing, name, site))) || "",
                      (touch && touchersOf(touch, rowsAbout(touch, name, site))) || "", (byThread && threadsOf(byThread, rowsAbout(byThread, name, site))) || "", ...(nodes ? pathsOf(nodes, item) : []));
+        if (state.profiles)
+            variablePanel.append(make("p", "dim", "How it is accessed, shared and touched first is known of all threads together: undo the choice of threads to see it."));
         if (!isSame)
             variablePanel.parentElement?.scrollTo(0, 0);
     },

@@ -21,6 +21,7 @@ import {timeline} from "./view-timeline.js";
  * all; or the reason why it shows nothing
  * @property {(panel: HTMLElement) => void} open makes its parts, once
  * @property {(item: string, mask: Set<string>) => void | Promise<void>} draw shows what canShow answered; mask: what changed since it was last drawn
+ * @property {boolean} [isOfAll] what it shows is known of all threads together, not of some
  * @property {boolean} [isSorted] whether it has the order of the list
  * @property {(item: string) => import("./ask.js").Request[]} asks the requests whose numbers it shows, for the command line
  */
