@@ -250,6 +250,25 @@ def check_trail(page, path):
         expect(total and found == want, f"{trail}: {found}, hpcquery has {want}")
 
 
+def check_graph_steps(page, path):
+    """The same of a graph of functions with costs of their own: what a step leaves, and of how much, is what its command leaves; with what
+    they call, of functions that are in no circle."""
+    for trail in ([], ["merge is_even"], ["merge leaf"], ["merge main"], ["collapse is_even"], ["collapse is_odd"], ["drop is_even"], ["focus leaf"], ["merge is_even", "merge leaf"]):
+        show(page, layout="list:function,graph:calls", trail=trail, min="0.1")
+        boxes = [text.split(", ") for text in page.value("[...document.querySelectorAll('.call')].map((each) => each.getAttribute('aria-description'))")]
+        found = {name: (all_of, own.split(" itself")[0]) for name, all_of, own in (each[:3] for each in boxes)}
+        page.value("[...document.querySelectorAll('header button')].find((each) => each.textContent === 'Command').click()")
+        words = shlex.split(page.value("document.querySelector('dialog textarea').value").splitlines()[-1])
+        page.value("document.querySelector('dialog').close()")
+        rows = list(csv.DictReader(io.StringIO(hpcquery(*words[1:words.index("callgraph") + 1], ":", "csv", path))))
+        total = sum(float(row["Ir"]) for row in rows)
+        want = {row["name"]: (percent(100 * float(row["Ir (inc)"]) / total), percent(100 * float(row["Ir"]) / total)) for row in rows}
+        for name in ("is_even", "is_odd") if want.keys() >= {"is_even", "is_odd"} else ():
+            for each in (found, want):
+                each[name] = each.get(name, ("", ""))[1:]
+        expect(total and found == want, f"{trail}: {found}, hpcquery has {want}")
+
+
 def boxes_of(page, **state):
     show(page, **state)
     return page.value(BOXES)
@@ -416,6 +435,7 @@ def main():
         page.open(f"file://{scratch}/callgrind.out.html")
         check_foreign(page, scratch / "callgrind.out")
         check_calls(page, scratch / "callgrind.out")
+        check_graph_steps(page, scratch / "callgrind.out")
         expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")
         with subprocess.Popen([BUILD / "hpcviewer", "--no-browser", scratch / "database"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as served:
             page.open(next(line for line in served.stdout if line.startswith("http:")).strip())

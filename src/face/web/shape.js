@@ -148,8 +148,8 @@ export function treeOf(nodes, isData) {
     return finish(nodes, n, parent, self, of, key);
 }
 
-/** What becomes of a node: what it costs goes with it, it goes to its caller, or it stays. */
-const LOSE = 0, MELT = 1, KEEP = 2;
+/** What becomes of a node: what it costs goes with it, it goes to its caller, or it stays; PASS: what is below it goes to its caller, not what it costs itself. */
+const LOSE = 0, MELT = 1, KEEP = 2, PASS = 3;
 
 /**
  * @param {Tree} tree
@@ -243,9 +243,9 @@ export function stepped(tree, step) {
         const isHere = is(of[i]);
         inside[i] = isHere || (parent[i] >= 0 && inside[parent[i]]) ? 1 : 0;
         if (word === "merge" && isHere)
-            fate[i] = MELT;
+            fate[i] = PASS;
         else if (word === "collapse" && isHere && parent[i] >= 0 && inside[parent[i]])
-            fate[i] = MELT;
+            fate[i] = PASS;
         else if (word === "drop" && inside[i])
             fate[i] = LOSE;
         else if (word === "focus" && inside[i])

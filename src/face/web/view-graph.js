@@ -18,7 +18,7 @@ import {CallGraph} from "./callgraph.js";
 const MODES = [["top-down", "top down"], ["left-heavy", "top down, names merged"], ["bottom-up", "bottom up"], ["sandwich", "callers and callees"], ["data", "data"], ["calls", "call graph"]];
 const GRAPH_PERCENTS = [["", "of total"], ["parent", "of caller"], ["selection", "of choice"], ["absolute", "absolute"]];
 /** Steps: the key, the word in the trail, what they do. */
-const TREE_STEPS = [["f", "focus", "Focus", "Only call paths through it"], ["m", "merge", "Merge", "Its cost and its callees go to its callers"],
+const TREE_STEPS = [["f", "focus", "Focus", "Only call paths through it"], ["m", "merge", "Merge", "Its lines and its callees go to its callers; a cost without a line goes with it"],
                ["x", "drop", "Drop", "Without it and what it calls"], ["r", "collapse", "Collapse recursion", "Calls of itself are no calls"],
                ["h", "hide", "Hide", "No boxes for it and what it calls; all sums stay"]];
 
