@@ -6,6 +6,7 @@ import ctypes
 import os
 import pathlib
 import shutil
+import sys
 import threading
 from ctypes import c_void_p
 
@@ -125,6 +126,11 @@ def texts_at(addresses):
 
 def texts(pointers, n):
     """The texts of an array of char *, each address read once; None where there is none."""
+    size = ctypes.sizeof(ctypes.c_size_t)
+    raw = ctypes.string_at(pointers, n * size)
+    if n and raw == raw[:size] * n:  # files and modules are often not known
+        address = int.from_bytes(raw[:size], sys.byteorder)
+        return (texts_at([address]) if address else [None]) * n
     addresses = ctypes.cast(pointers, ctypes.POINTER(ctypes.c_size_t))[:n]
     different = list(dict.fromkeys(addresses))
     known = dict(zip(different, texts_at(different)))
