@@ -11,7 +11,7 @@ limit_noted=79
 limit_wrapper=108
 limit_new=124
 limit_new_two=153
-limit_recorded=1400
+limit_recorded=1260
 
 program=("$builddir/tests/bench/alloc-pairs")
 

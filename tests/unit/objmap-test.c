@@ -326,6 +326,19 @@ static void run_tables(void)
     assert_int_equal(n_dropped, 3);
     assert_int_equal(objmap_stats_sig().n_live, 1);
     assert_false(objmap_near_insert_hook(start, 5000, var, 2, 5000));
+    /* ... and one that covers a whole region of the page map, which has no leaf there */
+    const uintptr_t wide = 0x710000000000;
+    assert_true(objmap_insert_hook(wide, (uintptr_t)64 << 20, 9, 2, (uint64_t)64 << 20));
+    assert_null(objmap_slot_at(objmap_state_sig(), wide));
+    assert_false(objmap_near_insert_hook(wide + 4096, 5000, var, 2, 5000));
+    objmap_cut_hook(wide, wide + ((uintptr_t)64 << 20), NULL, NULL);
+    assert_true(objmap_near_insert_hook(wide + 4096, 5000, var, 2, 5000));
+    /* what is left of a mapping in the granule is seen, too */
+    assert_true(objmap_insert_hook(wide + (4 << 20), (uintptr_t)64 << 20, 9, 2, (uint64_t)64 << 20));
+    objmap_cut_hook(wide + (32 << 20) + 16, wide + (32 << 20) + 8208, NULL, NULL);
+    assert_false(objmap_near_insert_hook(wide + (32 << 20), 5000, var, 2, 5000));
+    assert_false(objmap_near_insert_hook(wide + (32 << 20) + 4096, 5000, var, 2, 5000));
+    assert_true(objmap_near_insert_hook(wide + (32 << 20) + 1024, 5000, var, 2, 5000));
 }
 
 /* One large block: the page map must not be filled granule by granule. */

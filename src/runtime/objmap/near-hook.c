@@ -92,11 +92,34 @@ static bool is_free(const struct objmap_near *near, uintptr_t start, uintptr_t e
     return !last || last + n_bytes <= start;
 }
 
-/* Whether the page map has nothing in the granule of address, as far as can be seen without a lock. */
+static inline bool is_covered(const struct objmap_entry *entry)
+{
+    return atomic_load_explicit(&entry->whole, memory_order_acquire) != 0;
+}
+
+static inline const void *child_of(const struct objmap_entry *entry)
+{
+    return (const void *)atomic_load_explicit(&entry->child, memory_order_acquire);
+}
+
+/* Whether the page map has nothing in the granule of address, as far as can be seen without a lock. Where all blocks
+ * are in tables, it has not even a leaf there. What is left of a record that is cut is entered below before the record
+ * goes, so the record is asked for first. */
 static inline bool is_granule_free(const struct objmap_state *map, uintptr_t address)
 {
-    const _Atomic uintptr_t *slot = objmap_slot_at(map, address);
-    return slot && !atomic_load_explicit(slot, memory_order_relaxed);
+    const uintptr_t leaf_number = address >> (map->granule_shift + OBJMAP_LEAF_BITS);
+    const struct objmap_entry *entry = &map->top->entries[leaf_number >> map->node_bits];
+    if (is_covered(entry))
+        return false;
+    const struct objmap_node *node = child_of(entry);
+    if (!node)
+        return true;
+    entry = &node->entries[leaf_number & (((uintptr_t)1 << map->node_bits) - 1)];
+    if (is_covered(entry))
+        return false;
+    const struct objmap_leaf *leaf = child_of(entry);
+    unsigned slot = address >> map->granule_shift & ((1u << OBJMAP_LEAF_BITS) - 1);
+    return !leaf || !atomic_load_explicit(&leaf->slots[slot], memory_order_relaxed);
 }
 
 /* is_alone: objmap_is_alone(), which is asked once for all that follows. */
