@@ -627,7 +627,7 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
  * a reader recognises a file of another kind. */
 
 #define SAMPLES_MAX 1000000 /* of one loop: far more than a measurement takes */
-#define LOCK_TRIES 600      /* of 10 ms: ten times what a measurement takes */
+#define LOCK_TRIES 3000     /* of 10 ms: some times what a measurement takes beside a load of ten */
 #define CURVE_AGAIN_S 3600  /* after which a curve is tried again that the machine was too busy for */
 
 static uint64_t hash_line(uint64_t hash, const char *text)
