@@ -7,7 +7,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes)                                                                                    \
+#define FIELD(record, field, bytes) \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(arena_node, 40);
@@ -228,7 +228,7 @@ SIZE(arena_child, 256);
 FIELD(arena_child, state, 0);
 FIELD(arena_child, pid, 4);
 FIELD(arena_child, name, 8);
-SIZE(arena_header, 86592);
+SIZE(arena_header, 86608);
 FIELD(arena_header, magic, 0);
 FIELD(arena_header, version, 8);
 FIELD(arena_header, header_bytes, 12);
@@ -329,6 +329,8 @@ FIELD(arena_header, paused_since_ns, 82992);
 FIELD(arena_header, phase, 83000);
 FIELD(arena_header, n_phases, 83004);
 FIELD(arena_header, phases, 83008);
+FIELD(arena_header, user_ticks_before, 86592);
+FIELD(arena_header, system_ticks_before, 86600);
 SIZE(companion_message, 4136);
 FIELD(companion_message, magic, 0);
 FIELD(companion_message, version, 4);

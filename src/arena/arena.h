@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 27
+#define ARENA_VERSION 28
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 2048 /* the first records of a thread's tree share a page: each page costs a thread a fault */
 #define ARENA_RUN_CHUNKS 32    /* of the longest run */
@@ -800,6 +800,7 @@ struct arena_header {
     _Atomic uint32_t phase;           /* 1 + index of the phase that has begun last, 0: none */
     _Atomic uint32_t n_phases;        /* named so far */
     char phases[ARENA_PHASES][ARENA_PHASE_BYTES];
+    uint64_t user_ticks_before, system_ticks_before; /* CPU time of the process before it came, in clock ticks */
 };
 
 /* How long the pause that lasts at now_ns of CLOCK_MONOTONIC has lasted; 0: there is none.  ctx: any */

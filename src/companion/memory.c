@@ -372,6 +372,8 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->pid = process->pid;
     arena->uid = geteuid();
     arena->start_ns = clock_now_ns(CLOCK_REALTIME);
+    arena->user_ticks_before = process->at_start.user_ticks;
+    arena->system_ticks_before = process->at_start.system_ticks;
     arena->trace = setup->trace;
     arena->watches_per_s = setup->watches_per_s;
     arena->lacks = setup->lacks;

@@ -183,6 +183,24 @@ void companion_times_settle(struct companion_process *process)
     each_thread(process, give, &account);
 }
 
+void companion_times_guess(struct companion_process *process)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint32_t n_chunks = companion_arena_n_chunks(process);
+    bool ok = true;
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        const struct arena_chunk *chunk = &companion_arena_table(process)[i];
+        uint32_t used = chunk->kind == ARENA_THREADS ? arena_run_used(chunk, n_chunks - i) : 0;
+        char *begin = companion_arena_data(process, i), *low = begin - (uintptr_t)begin % page;
+        ok = ok && (!used || mprotect(low, (size_t)(begin - low) + used, PROT_READ | PROT_WRITE) == 0);
+    }
+    companion_times_look(process);
+    process->at_start.user_ticks = process->arena->user_ticks_before;
+    process->at_start.system_ticks = process->arena->system_ticks_before;
+    if (ok)
+        companion_times_settle(process);
+}
+
 #define TICK_NS 10000000u /* USER_HZ is 100 */
 #define LEAST_TICKS 5     /* so that a tick more or less does not matter */
 

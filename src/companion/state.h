@@ -306,6 +306,8 @@ void companion_answer_waiting(struct companion *c, const struct companion_proces
 /* Gives the threads that have not reported their CPU times the last ones that were seen, and at least what their
  * samples stand for. */
 void companion_times_settle(struct companion_process *process);
+/* The same in a private mapping of its records, by somebody who looks at it; those of the process stay as they are. */
+void companion_times_guess(struct companion_process *process);
 /* CPU time that it had used when it was looked at last, since it came, ns. */
 uint64_t companion_times_used(const struct companion_process *process);
 /* Registers a process; one that sends FORK continues with a copy of its parent's arena. NULL with *err filled. */

@@ -254,6 +254,11 @@ bool pending_is_copy(const char *dir, char *from, size_t n_from)
     return n > 0;
 }
 
+bool pending_share(const char *old, const char *new)
+{
+    return linkat(AT_FDCWD, old, AT_FDCWD, new, AT_SYMLINK_FOLLOW) == 0 || (errno != EEXIST && symlink(old, new) == 0);
+}
+
 size_t pending_copy_rest(const char *from, const char *to,
                          bool (*is_left_out)(const struct names_file *file, const void *context), const void *context)
 {
@@ -269,7 +274,7 @@ size_t pending_copy_rest(const char *from, const char *to,
             continue;
         (void)snprintf(old, sizeof old, "%.3800s/%s", from, entry->d_name);
         (void)snprintf(new, sizeof new, "%.3800s/%s", to, entry->d_name);
-        n += symlink(old, new) == 0 && !is_topology && strcmp(file.suffix, "hpcrun") == 0;
+        n += pending_share(old, new) && !is_topology && strcmp(file.suffix, "hpcrun") == 0;
     }
     if (dir)
         (void)closedir(dir);

@@ -66,6 +66,10 @@ bool pending_is_copy(const char *dir, char *from, size_t n_from);
 
 struct names_file;
 
+/* Makes new the same file as old, which is complete: by another name of it, which stays when old goes, or, on another
+ * file system, by a symbolic link. Whether it is there now. */
+bool pending_share(const char *old, const char *new);
+
 /* Adds to a copy what else is in the directory `from` (absolute) by links: files of processes that have ended, and what
  * those of other hosts have saved. is_left_out: whether a file is copied in another way; its context. Returns the
  * number of profiles. */

@@ -186,7 +186,7 @@ static int add_process(struct running_list *list, const struct companion_message
     if (is_foreign(uid) && !is_credible(message, arena_fd, uid))
         return 0;
     if (has_bytes(arena_fd, message->size_bytes))
-        arena = mmap(NULL, message->size_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, arena_fd, 0);
+        arena = mmap(NULL, message->size_bytes, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, arena_fd, 0);
     if (arena == MAP_FAILED)
         return 0;
     if (!vec_reserve(&list->processes, &list->capacity, list->n + 1, sizeof *list->processes)) {

@@ -291,32 +291,71 @@ static void put_rank(const struct live *live, bool has_ranks, FILE *out)
         (void)fprintf(out, "  rank %u", live->rank);
 }
 
-void running_print_list(struct running_list *list, FILE *out)
+static double rate_now(const struct running_process *process)
+{
+    double rate = 0;
+    for (uint32_t e = 0; e < running_now(process)->live.n_events; e++)
+        rate += running_rate_now(process, e);
+    return rate;
+}
+
+/* Of two, whether the first has less to show: fewer samples lately, or in all. */
+static bool is_idler(const struct running_process *a, const struct running_process *b)
+{
+    double x = rate_now(a), y = rate_now(b);
+    return x != y ? x < y : n_taken(&running_now(a)->live) < n_taken(&running_now(b)->live);
+}
+
+void running_find_busiest(const struct running_list *list, size_t *order, size_t n)
+{
+    for (size_t i = 0, n_found = 0; i < list->n; i++) {
+        size_t at = n_found < n ? n_found++ : n;
+        for (; at > 0 && is_idler(&list->processes[order[at - 1]], &list->processes[i]); at--)
+            if (at < n)
+                order[at] = order[at - 1];
+        if (at < n)
+            order[at] = i;
+    }
+}
+
+static void put_process_line(const struct running_process *process, bool has_ranks, FILE *out)
+{
+    const struct live *live = &running_now(process)->live;
+    (void)fprintf(out, "%7ld %10.1f %8llu %10llu %12.0f %9llu %6.1f MiB  ", (long)process->pid,
+                  running_elapsed_s(process), (unsigned long long)live->n_threads_live,
+                  (unsigned long long)n_taken(live), rate_now(process), (unsigned long long)n_dropped(live),
+                  (double)live->used_bytes / 1048576);
+    put_plain(out, live->program);
+    (void)fprintf(out, "  ");
+    put_plain(out, process->dir);
+    put_rank(live, has_ranks, out);
+    (void)fprintf(out, process->ended_at_s > 0                   ? "  has ended\n"
+                       : process->is_kept_by == COMPANION_DEAD   ? "  without its companion\n"
+                       : process->is_kept_by == COMPANION_SILENT ? "  its companion does not answer\n"
+                                                                 : "\n");
+}
+
+static void put_list(struct running_list *list, const size_t *order, size_t n, FILE *out)
 {
     (void)fprintf(out, "    PID    SECONDS  THREADS    SAMPLES   PER SECOND   DROPPED     MEMORY  PROGRAM, "
                        "DIRECTORY\n");
     bool has_ranks = false;
     for (size_t i = 0; i < list->n; i++)
         has_ranks |= running_now(&list->processes[i])->live.rank > 0;
-    for (size_t i = 0; i < list->n; i++) {
-        const struct running_process *process = &list->processes[i];
-        const struct live *live = &running_now(process)->live;
-        double rate = 0;
-        for (uint32_t e = 0; e < live->n_events; e++)
-            rate += running_rate_now(process, e);
-        (void)fprintf(out, "%7ld %10.1f %8llu %10llu %12.0f %9llu %6.1f MiB  ", (long)process->pid,
-                      running_elapsed_s(process), (unsigned long long)live->n_threads_live,
-                      (unsigned long long)n_taken(live), rate, (unsigned long long)n_dropped(live),
-                      (double)live->used_bytes / 1048576);
-        put_plain(out, live->program);
-        (void)fprintf(out, "  ");
-        put_plain(out, process->dir);
-        put_rank(live, has_ranks, out);
-        (void)fprintf(out, process->ended_at_s > 0                   ? "  has ended\n"
-                           : process->is_kept_by == COMPANION_DEAD   ? "  without its companion\n"
-                           : process->is_kept_by == COMPANION_SILENT ? "  its companion does not answer\n"
-                                                                     : "\n");
-    }
+    for (size_t i = 0; i < n; i++)
+        put_process_line(&list->processes[order ? order[i] : i], has_ranks, out);
+}
+
+void running_print_list(struct running_list *list, FILE *out)
+{
+    put_list(list, NULL, list->n, out);
+}
+
+void running_print_some(struct running_list *list, const size_t *order, size_t n, FILE *out)
+{
+    put_list(list, order, n, out);
+    if (n < list->n)
+        (void)fprintf(out, "        %zu more\n", list->n - n);
 }
 
 static void json_events(const struct running_process *process, struct buf *out)

@@ -206,24 +206,38 @@ static bool keys_wait(bool has_keys, int wait_ms)
 }
 
 #define LINES_EACH 16 /* of a process on a screen, or there is none of it */
+#define SHOWN_MAX 4   /* processes that are told in full */
+#define LIST_PART 3   /* of a screen, one line in so many is of the list of processes */
 
-/* n_lines: so many there are for it, 0: as many as it takes. Whether something was left out. */
+/* The list of processes, and those that had most samples lately in full. n_lines: so many there are for it, 0: as many
+ * as it takes. Whether something was left out. */
+static bool show_processes(struct running_list *list, size_t n_lines, FILE *out)
+{
+    size_t order[SHOWN_MAX + 64], n_max = sizeof order / sizeof *order;
+    size_t n_listed = !n_lines || list->n <= n_lines / LIST_PART ? list->n : n_lines / LIST_PART;
+    size_t n_used = list->n > 1 ? 1 + n_listed + (n_listed < list->n) : 0,
+           n_left = n_lines > n_used ? n_lines - n_used : 0;
+    size_t n_shown = list->n < SHOWN_MAX ? list->n : SHOWN_MAX, n_fit = n_left / LINES_EACH ? n_left / LINES_EACH : 1;
+    n_listed = n_listed < n_max || n_listed == list->n ? n_listed : n_max;
+    n_shown = n_lines && n_fit < n_shown ? n_fit : n_shown;
+    running_find_busiest(list, order, n_max);
+    if (list->n > 1 && n_listed == list->n)
+        running_print_list(list, out);
+    else if (list->n > 1)
+        running_print_some(list, order, n_listed, out);
+    bool has_left = n_listed < list->n || n_shown < list->n;
+    for (size_t i = 0; i < n_shown; i++) {
+        size_t n_room = n_lines && n_left / n_shown ? n_left / n_shown : n_lines;
+        bool is_apart = i > 0 || list->n > 1;
+        (void)fprintf(out, is_apart ? "\n" : "");
+        has_left |= running_print_one(&list->processes[order[i]], true, n_room > 1 ? n_room - is_apart : n_room, out);
+    }
+    return has_left;
+}
+
 static bool show_all(struct running_watch *watch, size_t n_lines, FILE *out)
 {
-    struct running_list *list = &watch->list;
-    size_t n_shown = list->n < 4 ? list->n : 4, n_used = list->n > 1 ? list->n + 1 : 0;
-    bool has_left = n_shown < list->n;
-    if (list->n > 1)
-        running_print_list(list, out);
-    for (size_t i = 0; i < n_shown; i++) {
-        size_t n_room = n_lines > n_used ? (n_lines - n_used) / n_shown : 0;
-        if (n_lines && i > 0 && n_room < LINES_EACH)
-            return true;
-        if (n_lines && n_room < LINES_EACH)
-            n_room = n_lines > n_used + LINES_EACH ? n_lines - n_used : LINES_EACH;
-        (void)fprintf(out, "%s", i || list->n > 1 ? "\n" : "");
-        has_left |= running_print_one(&list->processes[i], true, n_lines ? n_room - (list->n > 1) : 0, out);
-    }
+    bool has_left = show_processes(&watch->list, n_lines, out);
     if (watch->n_ended)
         (void)fprintf(out, "\n%zu process%s ended meanwhile; what they measured is in the directory\n", watch->n_ended,
                       watch->n_ended == 1 ? " has" : "es have");

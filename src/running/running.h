@@ -57,7 +57,7 @@ struct running_process {
     pid_t pid;
     char dir[ARENA_PATH_MAX];              /* measurement directory */
     char companion[RUNNING_COMPANION_MAX]; /* name of its socket */
-    const void *arena;                     /* read-only mapping */
+    const void *arena;                     /* read-only private mapping, which shows what the process writes */
     uint64_t size_bytes;
     struct running_past past[RUNNING_PASTS]; /* [n_past] the oldest first */
     unsigned n_past;
@@ -210,6 +210,11 @@ int follow_control(struct follow *follow, const char *command, struct buf *says,
  * until it has no more than so many, and true returned; 0: in full. */
 bool running_print_one(struct running_process *process, bool by_lately, size_t n_lines, FILE *out);
 void running_print_list(struct running_list *list, FILE *out);
+/* The n processes that had most samples lately, those that had more first: order [n] receives their places in the list,
+ * as many as there are. */
+void running_find_busiest(const struct running_list *list, size_t *order, size_t n);
+/* A line for each of these, [n], and how many there are beside them. */
+void running_print_some(struct running_list *list, const size_t *order, size_t n, FILE *out);
 void running_print_json(struct running_list *list, struct buf *out);
 
 /* --- run.c --- */

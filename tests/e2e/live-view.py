@@ -106,6 +106,9 @@ def check_copy(place):
         run(BUILD / "hpcrun", "--copy", place / name, program.pid)
         run(BUILD / "hpcprof", "-q", "-o", place / f"{name}-db", place / name)
         counts.append(samples(place / f"{name}-db", "red"))
+        head = run(BUILD / "hpcquery", "vars", place / f"{name}-db").stdout
+        cpu_s = re.search(r"([\d.]+) s of CPU time", head)
+        expect(cpu_s and float(cpu_s[1]) >= 0.95 * counts[-1] / 500, f"{counts[-1]} samples, 500 a second, and: {head.splitlines()[0]}")
         n = program.status()["address_samples"]
         wait_for(lambda: program.status()["address_samples"] > n + 100, "no more samples come")
     run(BUILD / "hpcrun", "--copy", place / "first", program.pid, status=1)  # it would be counted twice
@@ -276,6 +279,17 @@ def check_table(place):
         expect(status == 0, f"{key!r} ends it with {status}")
         expect(screen.is_restored(), f"{key!r}: the terminal is not as before")
         screen.close()
+    shell = subprocess.Popen([BUILD / "hpcrun", "-e", "EADDR@f500", "-o", place / "shell.m", "sh", "-c", f"{place}/live 3600 1; :"], stdin=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    asked = (BUILD / "hpcrun", "--status", "--json", place / "shell.m")
+    wait_for(lambda: '"variable": "red"' in run(*asked, status=None).stdout, "the program of a shell has no samples")
+    screen = terminal.Terminal([BUILD / "hpcviewer", "--live", str(place / "shell.m")], 80, 24, env={"TMPDIR": str(place / "tmp"), "DISPLAY": "", "WAYLAND_DISPLAY": ""}, cwd=place)
+    seen(screen, lambda lines: any("work" in line and "live.c" in line for line in lines), "the program that a shell started is not told beside the shell")
+    screen.write("q")
+    screen.end()
+    screen.close()
+    shell.stdin.close()
+    shell.wait(PATIENCE_S)
     for words, wanted in ((("--tui",), 0), (("--no-browser",), 0), (("--plain",), -signal.SIGINT), (("--tui", "--plain"), 0)):
         screen = terminal.Terminal([BUILD / "hpcviewer", "--live", *words, program.pid], 80, 24, env={"TMPDIR": str(place / "tmp")}, cwd=place)
         expect(screen.wait({"--tui": "q ends" if "--plain" in words else "q quit", "--no-browser": "http", "--plain": "red"}[words[0]], PATIENCE_S), f"{words}: nothing comes: {screen.lines()}")

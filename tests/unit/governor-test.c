@@ -213,6 +213,28 @@ static void test_rates_go_by_their_period(void **state)
     assert_int_equal(governor.slow, 3);
 }
 
+/* What the owner slowed down is as fast as before with the next sample, as far as what samples cost lets it. */
+static void test_a_wish_ends_at_once(void **state)
+{
+    struct governor_plan plan = {.period = MS, .is_clock = true, .slow_least = 7};
+    struct governor cheap = governor_begin_sig(&plan, 0), dear = cheap;
+    (void)state;
+    assert_int_equal(cheap.slow, 7);
+    assert_false(governor_judge_sig(&cheap, &plan, 2000, 0));
+    assert_false(governor_judge_sig(&dear, &plan, MS, 0));
+    plan.slow_least = 2;
+    assert_true(governor_judge_sig(&cheap, &plan, 2000, 0));
+    assert_int_equal(cheap.slow, 2);
+    plan.slow_least = 0;
+    assert_true(governor_judge_sig(&cheap, &plan, 2000, 0));
+    assert_int_equal(cheap.slow, 0);
+    assert_true(governor_judge_sig(&dear, &plan, MS, 0));
+    assert_int_equal(dear.slow, 3);
+    for (int i = 0; i < 10; i++)
+        (void)governor_judge_sig(&dear, &plan, MS, 0);
+    assert_int_equal(dear.slow, 3);
+}
+
 /* A clock that runs for so long, on a machine where a sample's cost changes all the time, tells exactly that time. */
 static void test_weights_are_exact(void **state)
 {
@@ -317,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_one_dear_sample_changes_nothing),
         cmocka_unit_test(test_counts_go_by_what_the_program_got),
         cmocka_unit_test(test_rates_go_by_their_period),
+        cmocka_unit_test(test_a_wish_ends_at_once),
         cmocka_unit_test(test_weights_are_exact),
         cmocka_unit_test(test_cells_tell_all_events),
         cmocka_unit_test(test_cells_of_one_period_are_regular),

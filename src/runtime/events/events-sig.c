@@ -894,6 +894,7 @@ static void govern_sig(struct thread_state *self, unsigned index, const struct t
         return;
     if (!rearm_sig(event, plan)) {
         event->governor.slow = before.slow;
+        event->governor.wished = before.wished;
         event->governor.stands_for = before.stands_for;
         return;
     }

@@ -33,15 +33,18 @@ uint64_t governor_floor_sig(const struct governor_plan *plan, unsigned slow)
     return plan->is_clock ? larger_sig(part, larger_sig(GOVERNOR_CLOCK_LEAST_NS, ticks)) : part;
 }
 
+static uint8_t wished_sig(const struct governor_plan *plan)
+{
+    return (uint8_t)(plan->slow_least < GOVERNOR_SLOWEST ? plan->slow_least : GOVERNOR_SLOWEST);
+}
+
 unsigned governor_least_sig(const struct governor_plan *plan)
 {
     unsigned slow = 0;
     while (slow < GOVERNOR_SLOWEST && !plan->is_exact &&
            slowed_sig(plan->period, slow) < governor_floor_sig(plan, slow))
         slow++;
-    return plan->is_exact || slow >= plan->slow_least      ? slow
-           : plan->slow_least < (unsigned)GOVERNOR_SLOWEST ? plan->slow_least
-                                                           : GOVERNOR_SLOWEST;
+    return plan->is_exact || slow >= wished_sig(plan) ? slow : wished_sig(plan);
 }
 
 uint64_t governor_pause_sig(const struct governor_plan *plan)
@@ -53,7 +56,8 @@ struct governor governor_begin_sig(const struct governor_plan *plan, unsigned hi
 {
     unsigned least = governor_least_sig(plan);
     unsigned slow = hint > GOVERNOR_SLOWEST ? GOVERNOR_SLOWEST : hint;
-    return (struct governor){.slow = (uint8_t)(plan->is_exact || slow < least ? least : slow), .stands_for = 1};
+    return (struct governor){
+        .slow = (uint8_t)(plan->is_exact || slow < least ? least : slow), .wished = wished_sig(plan), .stands_for = 1};
 }
 
 uint64_t governor_period_sig(struct governor *self, const struct governor_plan *plan)
@@ -144,6 +148,23 @@ bool governor_is_fair_sig(const struct governor *self, const struct governor_pla
            has_share_sig(plan, slowed_sig(plan->period, self->slow), whole_cost_sig(plan, cost_ns), got_ns);
 }
 
+/* Twice as many, and something to spare: else it would slow down again at once. */
+static bool is_calm_sig(const struct governor_plan *plan, uint64_t period, uint64_t whole_ns, uint64_t got_ns)
+{
+    return has_share_sig(plan, period / 2, whole_ns + whole_ns / 4, got_ns / 2);
+}
+
+/* The owner does not want it so slow any more, and it was not slow for what samples cost: it need not be tried for
+ * long.
+ */
+static bool hurry_sig(struct governor *self, const struct governor_plan *plan, uint64_t whole_ns, uint64_t got_ns)
+{
+    unsigned before = self->slow, least = governor_least_sig(plan);
+    for (; self->slow > least && is_calm_sig(plan, slowed_sig(plan->period, self->slow), whole_ns, got_ns); got_ns /= 2)
+        self->slow--;
+    return self->slow < before;
+}
+
 bool governor_judge_sig(struct governor *self, const struct governor_plan *plan, uint64_t cost_ns, uint64_t got_ns)
 {
     uint64_t period = slowed_sig(plan->period, self->slow);
@@ -154,6 +175,12 @@ bool governor_judge_sig(struct governor *self, const struct governor_plan *plan,
     self->before_got_ns = got_ns;
     if (plan->is_exact)
         return false;
+    bool is_released = plan->slow_least < self->wished;
+    self->wished = wished_sig(plan);
+    if (is_released && hurry_sig(self, plan, whole_ns, got_ns)) {
+        self->n_calm = 0;
+        return true;
+    }
     if (self->slow < least) {
         self->n_calm = 0;
         self->slow = (uint8_t)least;
@@ -166,8 +193,7 @@ bool governor_judge_sig(struct governor *self, const struct governor_plan *plan,
         self->slow++;
         return true;
     }
-    /* Twice as many, and something to spare: else it would slow down again at once. */
-    bool is_calm = has_share_sig(plan, period / 2, whole_ns + whole_ns / 4, got_ns / 2);
+    bool is_calm = is_calm_sig(plan, period, whole_ns, got_ns);
     self->n_calm = (uint8_t)(is_calm && self->slow > least ? self->n_calm + 1 : 0);
     if (self->n_calm < GOVERNOR_CALM)
         return false;

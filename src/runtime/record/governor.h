@@ -34,6 +34,7 @@ struct governor_plan {
 struct governor {
     uint8_t slow;           /* the period is 2^slow of the plan's */
     uint8_t n_calm;         /* samples in a row that left room for twice as many */
+    uint8_t wished;         /* the owner wanted it at least so slow when it was judged last */
     uint32_t stands_for;    /* periods of the plan that the next sample stands for */
     uint64_t before_ns;     /* what the sample before this one cost */
     uint64_t before_got_ns; /* what the program got before that one */
