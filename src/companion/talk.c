@@ -545,7 +545,7 @@ static bool read_wish(const struct companion *c, const char *command, struct wis
         (void)snprintf(answer, n_answer, "what can be asked for is pause, resume, rate N, mark NAME and snapshot");
     else if (wished->wish == WISH_MARK && !is_phase_name(wished->argument))
         (void)snprintf(answer, n_answer,
-                       "the name of a phase has at most %d bytes, without <, > and control characters",
+                       "the name of a phase has at most %d bytes, without < and > or control characters",
                        ARENA_PHASE_BYTES - 1);
     else
         wished->is_misused = false;
