@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/environment.h"
+#include "base/process.h"
 #include "sampling/skid.h"
 
 #include <errno.h>
@@ -627,8 +628,10 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
  * a reader recognises a file of another kind. */
 
 #define SAMPLES_MAX 1000000 /* of one loop: far more than a measurement takes */
-#define LOCK_TRIES 3000     /* of 10 ms: some times what a measurement takes beside a load of ten */
-#define CURVE_AGAIN_S 3600  /* after which a curve is tried again that the machine was too busy for */
+#define LOCK_TRIES 3000     /* of 10 ms: some times what a measurement takes beside a load of ten ... */
+#define LOCK_TRIES_BLIND                                                                                               \
+    600                    /* ... and ten times what it takes alone: of an owner that is stopped, or of another host */
+#define CURVE_AGAIN_S 3600 /* after which a curve is tried again that the machine was too busy for */
 
 static uint64_t hash_line(uint64_t hash, const char *text)
 {
@@ -757,18 +760,45 @@ static void write_cache(const char *path, const struct skid_result *result)
         (void)unlink(temporary);
 }
 
+/* The owner of the lock says who it is: id and start of its process. */
+static void sign_lock(int fd)
+{
+    char text[64];
+    struct proc_stat self;
+    (void)proc_stat_read(getpid(), &self);
+    int n = snprintf(text, sizeof text, "%ld %llu\n", (long)getpid(), self.start);
+    if (ftruncate(fd, 0) == 0)
+        (void)!pwrite(fd, text, (size_t)n, 0);
+}
+
+/* Whether the owner of the lock is known to go on: not where it is stopped, or unknown here. */
+static bool is_owner_going(int fd)
+{
+    char text[64] = "", *end;
+    struct proc_stat owner;
+    if (pread(fd, text, sizeof text - 1, 0) <= 0)
+        return false;
+    pid_t pid = (pid_t)strtol(text, &end, 10);
+    return pid > 0 && proc_stat_read(pid, &owner) && owner.start == strtoull(end, NULL, 10) &&
+           !proc_stat_has_ended(&owner) && owner.state != 'T' && owner.state != 't';
+}
+
 /* Opens and locks the lock file; -1 if that is not possible: then every process measures for itself. */
 static int take_lock(const char *path)
 {
     const struct timespec pause = {0, 10000000};
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     for (unsigned n = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; n++) {
-        if ((errno != EWOULDBLOCK && errno != EINTR) || n == LOCK_TRIES) {
+        bool is_taken = errno == EWOULDBLOCK || errno == EINTR;
+        bool is_late = n == LOCK_TRIES || (n >= LOCK_TRIES_BLIND && n % 100 == 0 && !is_owner_going(fd));
+        if (!is_taken || is_late) {
             close(fd);
             return -1;
         }
         (void)nanosleep(&pause, NULL);
     }
+    if (fd >= 0)
+        sign_lock(fd);
     return fd;
 }
 
