@@ -8,14 +8,16 @@ pandas.
     answer = session.ask("vars", by="thread", top=10)
     answer["share"], answer[0], answer.to_pandas()    a column, a row, a table
 
-    frame = session.frame()                 or locus.Frame.open("profile"), of any tool
+    frame = session.frame("code")           or locus.Frame.open("profile", tree="code"), of any tool
     frame.values("time")                    one number for each node
     frame.filter('time > 1 and name =~ "^MPI_"').flat().to_pandas()
     frame.query('MATCH (".", p)->("*") WHERE p."name" = "solve"')
     frame.select([4, 7])                    the text of a query that finds these nodes again
     after - before                          by node and profile
 
-Frames do not change: every operation makes a new one. In a notebook a frame is shown as the table of its hot nodes. Errors are
+Frames do not change: every operation makes a new one, but those that say "in place", and what is set in frame.dataframe. A database
+has two trees that hold the same costs, of code and of data: without "code" or "data" a frame has both, and sums over all nodes count
+everything twice. Between functions stand nodes of lines, loops and calls. In a notebook a frame is shown as the table of its hot nodes. Errors are
 locus.Error, whose text says what is wrong and where."""
 import array
 import collections

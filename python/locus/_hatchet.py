@@ -655,7 +655,7 @@ class Familiar:
         return self._become(self.run("inclusive"))
 
     def calculate_inclusive_metrics(self):
-        """The same."""
+        """Computes the inclusive column of every exclusive one anew, in place, as update_inclusive_columns. Returns the frame."""
         return self.update_inclusive_columns()
 
     def generate_exclusive_columns(self, inc_metrics=None):
@@ -688,7 +688,8 @@ class Familiar:
         return self._become(made)
 
     def subgraph_sum(self, columns, out_columns=None, function="sum"):
-        """The same: in graphs every node below counts once where the function is sum."""
+        """Sets columns to the sums of others over each node and all below it, in place, as subtree_sum: in graphs every node below
+        counts once where the function is sum. Returns the frame."""
         return self.subtree_sum(columns, out_columns, function)
 
     # --- several frames ---
@@ -700,7 +701,7 @@ class Familiar:
         if not isinstance(other, numbers.Real):
             return NotImplemented
         made, number = self, float(other)
-        for name in self.columns:
+        for name in self.all_columns:  # hidden ones, too, as where two frames are added
             nodes, profiles, values = self.cells(name)
             made = made._put(name, self.sums(name), nodes, profiles, _each(values, number, word, function, is_turned))
         return made
@@ -769,7 +770,7 @@ class Familiar:
         return self._twin()
 
     def deepcopy(self):
-        """The same."""
+        """The same frame, of its own, as copy: what is set in the table of one is not in the other's."""
         return self.copy()
 
     def __copy__(self):

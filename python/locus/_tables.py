@@ -76,7 +76,7 @@ class Table:
         return list(self._at)
 
     def keys(self):
-        """The same, so that dict(table) is {name: array}."""
+        """The names of the columns, so that dict(table) is {name: array}."""
         return self.columns
 
     @property

@@ -177,6 +177,7 @@ def check_orders(path):
     answers = answers_of(first, top=3)
     frame, wanted = first.frame(), [use(answer) for answer in answers]
     texts = [answer.to_json() for answer in answers]
+    expect(frame + frame == frame * 2 and frame * 2 + frame == frame * 3, "a frame plus itself is not twice the frame, hidden columns and all")
     first.close()
     raised("a closed session", ValueError, "the session is closed", first.ask, "vars")
     del first
