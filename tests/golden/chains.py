@@ -648,7 +648,8 @@ def check_databases(scratch):
              for words in ('tree = "code"', 'tree = "data"', 'tree = "code" and not (name = "nowhere")')}
     expect([round(s / 1000) for s in trees.values()] == [50, 50, 50], f"a condition that names the tree chooses it: {trees}")
     refused(2, "--tree takes code, data or both", "--tree", "x", "flat", ours)
-    refused(2, "--profiles goes with export, diff and operations and forms, not with vars", "vars", "--profiles", "rank = 1", ours)
+    refused(2, "--profiles goes with vars, functions, lines, annotate, export, diff and operations and forms, not with numa", "numa", "--profiles",
+            "rank = 1", ours)
 
 
 def check_processes(scratch):
