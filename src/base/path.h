@@ -20,4 +20,12 @@ static inline bool text_begins(const char *text, const char *prefix)
     return !*prefix || (*text == *prefix && strncmp(text, prefix, strlen(prefix)) == 0);
 }
 
+/* Whether a module is an interpreter of Python by the name of its file: python3.11, libpython3.11.so.1.0. */
+static inline bool path_is_python(const char *module)
+{
+    const char *name = path_last(module);
+    name += text_begins(name, "lib") ? strlen("lib") : 0;
+    return text_begins(name, "python") && strchr("0123456789.", name[strlen("python")]);
+}
+
 #endif

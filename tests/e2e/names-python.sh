@@ -123,6 +123,65 @@ shares = [float(row["share"]) for row in csv.DictReader(open(sys.argv[1], encodi
 print(f"{len(shares)} rows have {sum(shares):.2f} % of the samples")
 sys.exit(abs(sum(shares) - 100) > 0.1 or len(shares) < 3)' out || fail "the rows do not add up"
 
+# The path to a block that Python code asked for is that of the code, each function with the line that calls the next one:
+# in reports, in the terminal and in the page. It has no functions of the interpreter, and none without a name.
+cat >arrays.py <<'PYTHON'
+import sys
+def make_grid(n):
+    return numpy.ones(n // 8) if numpy else bytearray(n)
+def scan(grid):
+    return grid.sum() if numpy else grid.count(7)
+def main():
+    grid = make_grid(30000000)
+    print(sum(scan(grid) for _ in range(80)))
+numpy = None
+if "--numpy" in sys.argv:
+    import numpy
+main()
+PYTHON
+cat >paths.py <<'PYTHON'
+import json, pathlib, sys
+sys.path.insert(0, sys.argv[1] + "/tests/lib")
+import browser, terminal, viewer
+rows = json.load(open("vars.json", encoding="utf-8"))["variables"]
+row = next(row for row in rows if row["variable"].startswith("make_grid"))
+lines = [("make_grid", 3), ("main", 7), ("<module>", 12)]
+path = [(each["function"], each["line"]) for each in row["path"]]
+where = [each for each in path if each in lines]
+extra = [each for each in path if each not in lines and (each[0].startswith(("_Py", "Py", "func_0x")) or not each[1])]
+failures = [] if where == lines and path[-1] == lines[-1] and not extra else [f"the report's path is {path}"]
+screen = terminal.Terminal([sys.argv[2] + "/hpcviewer", "--tui", "db"], 160, 50)
+screen.wait("q quit")
+screen.write("3")
+found = screen.wait("<module> > main > make_grid")
+lines_of = [line for line in screen.lines() if " allocated " in line]
+if not found or not lines_of or any("Py" in line or "func_0x" in line for line in lines_of):
+    failures.append(f"the terminal's path is {lines_of}")
+screen.close()
+try:
+    page = viewer.Viewer(pathlib.Path("profile"))
+except browser.Failure as failure:
+    print("no page:", failure)
+else:
+    page.open(pathlib.Path("page.html").absolute().as_uri())
+    page.value(f"location.hash = 'active=' + encodeURIComponent({json.dumps('variable:' + row['variable'])}) + '&data=items'; document.getElementById('tab-items').click()")
+    page.wait("document.querySelector('#panel-items ol.path') !== null", 20)
+    shown = page.value("[...document.querySelector('#panel-items ol.path').children].map((each) => each.innerText.trim())")
+    if shown[-3:] != [f"{name} arrays.py:{line}" for name, line in lines] or any("Py" in each or "func_0x" in each for each in shown):
+        failures.append(f"the page's path is {shown}")
+    page.close()
+sys.exit("\n".join(failures) or 0)
+PYTHON
+for more in "" $with; do
+    rm -rf m db
+    expect_status 0 "$builddir/hpcrun" -e datacentric -o m "$python" arrays.py "$more"
+    expect_status 0 "$builddir/hpcprof" -o db m
+    expect_status 0 "$builddir/hpcviewer" -o page.html db
+    expect_status 0 "$builddir/hpcquery" vars --paths --top 0 --json db
+    mv out vars.json
+    expect_status 0 "$python" paths.py "$srcdir" "$builddir"
+done
+
 HPCRUN_PYTHON=0 blocks
 grep -q 'buffer\|self.state' blocks && fail "HPCRUN_PYTHON=0 is not heeded"
 finish

@@ -8,6 +8,7 @@
 #include "analysis/build/heap-name.h"
 #include "analysis/metrics.h"
 #include "arena/arena.h"
+#include "base/path.h"
 #include "fmt/hpcrun.h"
 
 static uint64_t rest_of(uint64_t n, uint64_t n_gone)
@@ -128,14 +129,13 @@ void leaks_fini(struct leaks *leaks)
     memset(leaks, 0, sizeof *leaks);
 }
 
-size_t leaks_path(const struct report *report, const struct report_row *row, struct leak_frame *frames, size_t max)
+/* All frames of the path as they are in the tree, at most LEAK_FRAMES_MAX. */
+static size_t list_frames(const struct model *model, const struct variable *variable, struct leak_frame *frames)
 {
-    const struct model *model = report->model;
-    const struct variable *variable = row->variable;
     uint32_t file = 0, line = 0, at = variable->n_scopes ? model->scopes[variable->scopes[0]].parent : 0;
     size_t n = 0;
     bool is_ours = true; /* what a pool reports lies below the function that it called */
-    for (; at && n < max; at = model->scopes[at].parent) {
+    for (; at && n < LEAK_FRAMES_MAX; at = model->scopes[at].parent) {
         const struct scope *scope = &model->scopes[at];
         if (scope->role == ROLE_HEAP || scope->role == ROLE_PROGRAM || scope->role == ROLE_THREAD)
             break;
@@ -145,9 +145,43 @@ size_t leaks_path(const struct report *report, const struct report_row *row, str
         } else if (scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED) {
             is_ours = is_ours && heap_name_is_annotation(model_text(model, scope->name));
             if (!is_ours)
-                frames[n++] = (struct leak_frame){.function = scope->name, .file = file, .line = line};
+                frames[n++] = (struct leak_frame){scope->name, file, line, scope->module};
         }
     }
+    return n;
+}
+
+/* Copies frames while there is room; those of native code only if it has names. */
+static void copy_frames(const struct model *model, const struct leak_frame *from, size_t n_from,
+                        struct leak_frame *frames, size_t max, size_t *n)
+{
+    for (size_t i = 0; i < n_from && *n < max; i++)
+        if (from[i].line || !text_begins(model_text(model, from[i].function), "func_0x"))
+            frames[(*n)++] = from[i];
+}
+
+size_t leaks_path(const struct report *report, const struct report_row *row, struct leak_frame *frames, size_t max)
+{
+    const struct model *model = report->model;
+    struct leak_frame all[LEAK_FRAMES_MAX];
+    size_t n_all = list_frames(model, row->variable, all), n_python = 0, n = 0;
+    while (n_python < n_all && strcmp(model_text(model, all[n_python].module), PYTHON_MODULE) == 0)
+        n_python++;
+    size_t inner = n_all,
+           outer = n_all; /* the interpreter's frames lie between: the native ones stand behind Python's */
+    for (size_t i = n_python; n_python && i < n_all; i++)
+        if (path_is_python(model_text(model, all[i].module))) {
+            inner = inner == n_all ? i : inner;
+            outer = i + 1;
+        }
+    if (inner == n_all) {
+        n = n_all < max ? n_all : max;
+        memcpy(frames, all, n * sizeof *frames);
+        return n;
+    }
+    copy_frames(model, &all[n_python], inner - n_python, frames, max, &n);
+    copy_frames(model, all, n_python, frames, max, &n);
+    copy_frames(model, &all[outer], n_all - outer, frames, max, &n);
     return n;
 }
 

@@ -32,6 +32,7 @@ struct leaks {
 /* One function on an allocation path. */
 struct leak_frame {
     uint32_t function, file, line; /* string ids; where it calls the next one */
+    uint32_t module;               /* string id */
 };
 
 /* Whether some path has blocks of at least so many bytes live at the end, and no cost of the metric: quicker than to
@@ -46,7 +47,8 @@ int leaks_make(const struct model *model, size_t metric, bool at_mark, bool with
 void leaks_fini(struct leaks *leaks);
 
 /* The allocation path of a row of a report that has a variable, innermost function first: fills at most max frames and
- * returns how many. */
+ * returns how many. Where Python code is on it, it has no frames of the interpreter: first what the code called and
+ * what has a name, then the Python functions, then what called the interpreter. */
 size_t leaks_path(const struct report *report, const struct report_row *row, struct leak_frame *frames, size_t max);
 
 /* The longest path that is printed. */

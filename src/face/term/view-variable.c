@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "face/term/screen.h"
 
-#define LEAST_PATH 0.01 /* percent of the total: paths of allocation below that are never listed */
+#define CODE_OF_PYTHON "[python]" /* the module of functions of Python */
+#define LEAST_PATH 0.01           /* percent of the total: paths of allocation below that are never listed */
 
 static const struct view_column columns[] = {
     {NULL, "of it", 7, true, false},
@@ -217,23 +219,56 @@ static void add_touchers(struct screen *screen, struct parts *parts, const struc
 /* The tree of data, with its columns found once: it may have very many nodes. */
 struct data_tree {
     const struct table *nodes;
-    size_t parent, kind, name, item, value;
+    size_t parent, kind, name, item, value, module;
 };
 
-/* The functions from the root to a node of the tree, in one line. */
+enum { DEEPEST = 64 };
+
+/* A part of a path, innermost function first. */
+struct names {
+    const char *names[DEEPEST];
+    size_t n;
+};
+
+static void add_name(struct names *part, const char *name)
+{
+    if (part->n < DEEPEST)
+        part->names[part->n++] = name;
+}
+
+static void put_names(const struct names *part, struct buf *out)
+{
+    for (size_t i = part->n; i-- > 0;)
+        buf_printf(out, "%s%s", out->len_bytes ? " > " : "", part->names[i]);
+}
+
+/* The functions from the root to a node of the tree, in one line. Below native code stands the Python code that the
+ * interpreter ran: the interpreter's functions are left out, and what Python code called comes last if it has names. */
 static void put_path(const struct data_tree *tree, size_t node, struct buf *out)
 {
-    enum { DEEPEST = 64 };
-    const char *names[DEEPEST];
-    size_t n = 0;
-    for (double above = cell_number_at(tree->nodes, node, tree->parent); above >= 0 && n < DEEPEST;
+    struct names outer = {.n = 0}, code = {.n = 0}, inner = {.n = 0};
+    bool has_python = false, is_outside = false;
+    for (double above = cell_number_at(tree->nodes, node, tree->parent); above >= 0;
          above = cell_number_at(tree->nodes, (size_t)above, tree->parent)) {
         const char *kind = cell_text_at(tree->nodes, (size_t)above, tree->kind);
-        if (strstr(kind, "function") || strcmp(kind, "inlined") == 0)
-            names[n++] = cell_text_at(tree->nodes, (size_t)above, tree->name);
+        const char *name = cell_text_at(tree->nodes, (size_t)above, tree->name);
+        const char *module = cell_text_at(tree->nodes, (size_t)above, tree->module);
+        if (!strstr(kind, "function") && strcmp(kind, "inlined") != 0)
+            continue;
+        has_python = has_python || (code.n == 0 && strcmp(module, CODE_OF_PYTHON) == 0);
+        if (!has_python || strcmp(module, CODE_OF_PYTHON) == 0) {
+            add_name(&code, name);
+        } else if (path_is_python(module)) {
+            is_outside = true;
+            outer.n = 0;
+        } else if (!text_begins(name, "func_0x")) {
+            add_name(is_outside ? &outer : &inner, name);
+        }
     }
-    while (n-- > 0)
-        buf_printf(out, "%s%s", out->len_bytes ? " > " : "", names[n]);
+    put_names(is_outside ? &outer : &inner, out);
+    put_names(&code, out);
+    if (is_outside)
+        put_names(&inner, out);
 }
 
 /* Percent of the total below which a path is left out: a hundredth of the variable at most. Powers of ten, so that
@@ -259,7 +294,8 @@ static void add_allocations(struct screen *screen, struct parts *parts, const st
                                    column_of(nodes, "kind"),
                                    column_of(nodes, "name"),
                                    column_of(nodes, "item"),
-                                   column_of(nodes, "value")};
+                                   column_of(nodes, "value"),
+                                   column_of(nodes, "module")};
     const char *item = cell_text(vars, parts->row, "item");
     double value = cell_number(vars, parts->row, "value");
     size_t n = 0;

@@ -89,20 +89,37 @@ function fieldsOf(vars, row) {
 }
 
 /**
- * Functions from a node upwards or downwards as one line.
+ * Functions from a node upwards or downwards as one line, each with the line in it that leads to the one before.
  * @param {Answer} nodes
- * @param {number[]} path
+ * @param {number[]} path the nearest first
  */
 function pathOf(nodes, path) {
     const list = make("ol", "path");
+    /** @type {(Node | string)[]} */ let place = [];
     for (const node of path) {
         const kind = nodes.text("kind", node), name = nodes.text("name", node), file = nodes.text("file", node), line = nodes.number("line", node);
-        if (kind === "function" || kind === "inlined function")
-            list.append(make("li", "", named(name), " "));
-        else if (list.lastElementChild && line > 0 && !list.lastElementChild.querySelector(".mono"))
-            list.lastElementChild.append(kind === "loop" ? "loop " : "", lineLink(file, line));
+        if (kind === "function" || kind === "inlined function") {
+            list.append(make("li", "", named(name), " ", ...place));
+            place = [];
+        } else if (!place.length && line > 0) {
+            place = [kind === "loop" ? "loop " : "", lineLink(file, line)];
+        }
     }
     return list;
+}
+
+/**
+ * A path to an allocation as it is read. Above Python code stands the native code of the moment: the interpreter's is
+ * left out, and what Python code called comes first if it has names.
+ * @param {Answer} nodes
+ * @param {number[]} path the nearest first
+ */
+function withoutInterpreter(nodes, path) {
+    const modules = path.map((node) => nodes.text("module", node));
+    const areInterpreter = modules.map((module) => /(^|\/)(lib)?python([0-9.][^/]*)?$/.test(module));
+    const isNamed = (/** @type {number} */ node) => !nodes.text("name", node).startsWith("func_0x");
+    const code = modules.lastIndexOf("[python]") + 1, first = areInterpreter.indexOf(true, code), last = areInterpreter.lastIndexOf(true);
+    return code && first >= 0 ? [...path.slice(code, first).filter(isNamed), ...path.slice(0, code), ...path.slice(last + 1).filter(isNamed)] : path;
 }
 
 /**
@@ -113,7 +130,7 @@ function pathsOf(nodes, item) {
     const own = [...nodesOf(nodes, item)];
     own.sort((a, b) => nodes.number("value", b) - nodes.number("value", a));
     const all = own.reduce((sum, node) => sum + nodes.number("value", node), 0);
-    const allocations = own.slice(0, PATHS_MAX).map((node) => [node, nodesAbove(nodes, node)]).filter(([, path]) => /** @type {number[]} */ (path).some((each) => nodes.text("kind", each) === "function"));
+    const allocations = own.slice(0, PATHS_MAX).map((node) => [node, withoutInterpreter(nodes, nodesAbove(nodes, node))]).filter(([, path]) => /** @type {number[]} */ (path).some((each) => nodes.text("kind", each) === "function"));
     const made = [];
     if (allocations.length)
         made.push(section(own.length > 1 ? `Allocated on ${own.length} paths` : "Allocated by", ...allocations.map(([node, path]) =>
