@@ -338,7 +338,7 @@ static const char *skip_arguments(const char *text, const char *p)
 void text_short_function(struct buf *out, const char *function)
 {
     const char *open = assign_name_parameters(function);
-    bool has_parameters = *open == '(' && open > function && open[-1] != ' ';
+    bool has_parameters = *function != '/' && *open == '(' && open > function && open[-1] != ' ';
     if (has_parameters)
         text_function(out, function);
     else
@@ -348,7 +348,11 @@ void text_short_function(struct buf *out, const char *function)
 void text_short_name(struct buf *out, const char *name)
 {
     struct buf plain = {0};
-    text_origin(&plain, name[0] == '/' ? path_last(name) : name);
+    if (*name == '/') {
+        buf_printf(out, "%s", path_last(name));
+        return;
+    }
+    text_origin(&plain, name);
     const char *text = plain.data ? plain.data : "";
     for (const char *p = text; *p;) {
         const char *end = skip_arguments(text, p);

@@ -77,7 +77,7 @@ void text_function(struct buf *out, const char *function);
 void text_origin(struct buf *out, const char *origin);
 
 /* The same, and without all template arguments, as short as a name can be: "Array::grow". Rows that are no variables,
- * "<compute>", stay as they are. */
+ * "<compute>", stay as they are; of a file it is the last part of its path, whatever that is: "a<b>c". */
 void text_short_name(struct buf *out, const char *name);
 
 /* The same of a function, or of another node of a tree, whoever wrote it: without parameters and return type, too. */

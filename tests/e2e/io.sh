@@ -275,6 +275,32 @@ expect_text <(tr -s ' \n' ' ' <vars.txt) 'read 2\.[0-9] MiB; 9[0-9] % [a-z_]*rea
 expect_text beside.txt '^samples .* of EADDR'
 expect_text <(tr -s ' \n' ' ' <beside.txt) "hpcquery vars --metric 'IO Bytes Written' shows the files"
 
+# The names of files are no names of code: nothing is cut out of them. What is no character stands as \xNN.
+cat >names.c <<'END'
+#include <stdio.h>
+int main(int n, char **names)
+{
+    static char bytes[100000];
+    for (int i = 1; i < n; i++) {
+        FILE *out = fopen(names[i], "w");
+        if (!out || fwrite(bytes, 1, sizeof bytes, out) != sizeof bytes || fclose(out))
+            return 1;
+    }
+    return 0;
+}
+END
+gcc -g -o names names.c
+names=('a<b>c' 'Foo<int>::bar(1).dat' '<script>x' 'a&lt;b' 'x, std::allocator<c>' $'tab\there' $'line\nbreak' $'red\033[31m' $'byte\377')
+expect_status 0 "$builddir/hpcrun" -e IO -o names.m ./names "${names[@]}"
+expect_status 0 "$builddir/hpcprof" -o names.db names.m
+"$builddir/hpcquery" vars --top 0 names.db >names.txt
+"$builddir/hpcquery" datatree names.db >tree.txt
+for name in "${names[@]:0:5}" 'tab\x09here' 'line\x0abreak' 'red\x1b[31m' 'byte\xff'; do
+    for report in names.txt tree.txt; do
+        grep -qF "  $name" "$report" || fail "$report has not the file $name: $(cat "$report")"
+    done
+done
+
 # Functions of Python are on the paths, also while the interpreter has let its lock go.
 if python3 -c 'import sys; sys.exit(not (3, 9) <= sys.version_info[:2] <= (3, 13))'; then
     cat >app.py <<'END'

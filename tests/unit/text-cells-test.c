@@ -83,6 +83,7 @@ static void test_short_names(void **state)
     check_short("x<y", "x<y");
     check_short("state->p", "state->p");
     check_short("/home/me/model.bin", "model.bin");
+    check_short("/tmp/a<b>c, std::allocator<b>", "a<b>c, std::allocator<b>");
 }
 
 static void check_short_function(const char *name, const char *expected)
@@ -101,6 +102,8 @@ static void test_short_functions(void **state)
     check_short_function("main thread", "main thread");
     check_short_function("func_0x10 [app]", "func_0x10 [app]");
     check_short_function("a node (of another tool)", "a node (of another tool)");
+    check_short_function("/tmp/Foo<int>::bar(1).dat", "Foo<int>::bar(1).dat");
+    check_short_function("/tmp/of (1)/a<b>c", "a<b>c");
     check_short_function("", "");
 }
 
