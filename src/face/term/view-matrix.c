@@ -78,9 +78,12 @@ static void put_head(struct screen *screen, size_t column, struct line *line)
     size_t n = rows_of(matrix->columns), first = screen->pane.shift, fits = n_fitting(line);
     (void)column;
     for (size_t i = first; i < n && i < first + fits; i++) {
-        const char *name = column_name(matrix, i);
-        size_t len = strlen(name);
-        line_put_right(line, TONE_STRONG, len > CELL_WIDTH - 1 ? name + len - (CELL_WIDTH - 1) : name, CELL_WIDTH - 1);
+        const char *name = column_name(matrix, i), *words = strstr(name, " (");
+        char number[CELL_WIDTH]; /* of a thread, without its name */
+        size_t len = words ? (size_t)(words - name) : strlen(name),
+               n_over = len < CELL_WIDTH ? 0 : len - (CELL_WIDTH - 1);
+        (void)snprintf(number, sizeof number, "%.*s", (int)(len - n_over), name + n_over);
+        line_put_right(line, TONE_STRONG, number, CELL_WIDTH - 1);
         line_to(line, line->at + 1);
     }
 }
