@@ -322,7 +322,7 @@ static const char *skip_arguments(const char *text, const char *p)
 {
     static const char operator[] = "operator";
     size_t before = (size_t)(p - text), len = sizeof operator- 1;
-    bool is_after_name = before > 0 && p[-1] != ' ' && p[-1] != '<' && p[-1] != '.'; /* "outer.<locals>" of Python */
+    bool is_after_name = before > 0 && !strchr(" <.(", p[-1]); /* "outer.<locals>", "<module> (<string>:3)" of Python */
     int depth = 0, n_open = 0; /* what stands in brackets is compared, not an argument's end */
     if (*p != '<' || !is_after_name || (before >= len && strncmp(p - len, operator, len) == 0))
         return p;

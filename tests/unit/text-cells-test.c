@@ -83,6 +83,8 @@ static void test_short_names(void **state)
     check_short("x<y", "x<y");
     check_short("state->p", "state->p");
     check_short("/home/me/model.bin", "model.bin");
+    check_short("<module> (<frozen stat>:147)", "<module> (<frozen stat>:147)");
+    check_short("outer.<locals>.inner", "outer.<locals>.inner");
     check_short("/tmp/a<b>c, std::allocator<b>", "a<b>c, std::allocator<b>");
 }
 
