@@ -434,7 +434,7 @@ static void put_card(struct buf *out, const struct table *advice, size_t i, cons
     put_percent(out, number_at(advice, "share", i));
     buf_printf(out, "</span>");
     put_element(out, "bdi", name);
-    if (site) {
+    if (site && (!name || strcmp(site, name) != 0)) {
         buf_printf(out, "<span class=\"dim\">");
         put_escaped(out, site);
         buf_printf(out, "</span>");

@@ -313,12 +313,26 @@ def grey(picture):
     return subprocess.run(["convert", str(picture), "-resize", "64x40!", "-colorspace", "gray", "-depth", "8", "gray:-"], capture_output=True, check=True).stdout
 
 
+# Titles and numbers in the table of variables of which a part alone can be seen, at its right edge.
+CUT = """(() => {
+    const edge = document.querySelector("#panel-vars .grid").getBoundingClientRect().right, range = document.createRange();
+    return [...document.querySelectorAll("#panel-vars .grid-head button, #panel-vars .grid-row .n")].filter((each) => {
+        range.selectNodeContents(each);
+        const {left, right} = range.getBoundingClientRect();
+        return left < edge && right > edge;
+    }).map((each) => each.innerText);
+})()"""
+
+
 def check_picture(page, address, scratch):
     """The picture of the README is that of the page: with fonts that differ, but not with parts that do. --write makes it."""
     page.browser.size(1200, 760)
     page.open(address, "view=vars&active=variable:state-%3Ep&layout=split:42")
     page.wait("document.getElementById('panel-vars').dataset.state && document.getElementById('panel-tree').dataset.state")
     page.settle()
+    cut = page.value(CUT)
+    short = page.value("[...document.querySelectorAll('#panel-vars .grid-head button, #panel-vars .grid-row .n')].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText)")
+    expect(not cut and not short, f"the table of variables is cut at {cut}, and {short} do not fit")
     picture = scratch / "viewer.png"
     page.browser.picture(picture)
     page.browser.size(1400, 900)

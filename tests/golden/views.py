@@ -309,6 +309,7 @@ def check_foreign(page, path):
     """A file of callgrind: its functions with their own costs; what is about data is grey and says why."""
     costs = {row["name"]: float(row["Ir"]) for row in csv.DictReader(io.StringIO(hpcquery("csv", path))) if row["kind"] == "function"}
     expect(page.value("document.querySelector('.list select').value") == "function", "the list does not begin with functions where there are no variables")
+    expect(not page.value("document.querySelector('#panel-advice .legend').checkVisibility()"), "bars are explained where none are")
     show(page, layout="list:function")
     found = {cells[2]: cells[1] for cells in page.value(ROWS % ".list")}
     expect(found == {name: percent(100 * cost / sum(costs.values())) for name, cost in costs.items()}, f"functions are {found}, not {costs}")

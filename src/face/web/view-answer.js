@@ -99,7 +99,7 @@ function card(advice, i) {
     const item = t && row >= 0 ? t.vars.text("item", row) : "", text = advice.text("advice", i), where = advice.text("place", i), gain = advice.number("gain_at_most", i);
     const title = item ? button(named(name), () => want({active: item, view: "items"}), "link") : named(name);
     const element = attributes(make("li", "card"), {"data-item": item});
-    const share = advice.number("share", i), head = make("div", "card-head", make("span", "figure", percent(share)), wholeOf(advice, i) === "CPU time" ? make("span", "dim", "of the CPU time") : "", title, site ? make("span", "dim", " " + site) : "");
+    const share = advice.number("share", i), head = make("div", "card-head", make("span", "figure", percent(share)), wholeOf(advice, i) === "CPU time" ? make("span", "dim", "of the CPU time") : "", title, site && site !== name ? make("span", "dim", " " + site) : "");
     element.append(head);
     if (t && row >= 0)
         element.append(t.vars.number("share", row) > 0 ? meter(partsOf(t.vars, row), wordsOf(partsOf(t.vars, row))) : meter([["other", share]]));
@@ -128,7 +128,7 @@ export function legend() {
     return line;
 }
 
-/** @type {{cards: HTMLElement, head: HTMLElement} | null} */ let parts = null;
+/** @type {{cards: HTMLElement, head: HTMLElement, key: HTMLElement} | null} */ let parts = null;
 
 /** @type {import("./views.js").View} */
 export const answer = {
@@ -136,8 +136,8 @@ export const answer = {
     canShow: () => ({item: "", why: ""}),
     asks: () => [about(ADVICE)],
     open(panel) {
-        parts = {head: make("div", "first-head"), cards: make("ol", "cards")};
-        panel.append(parts.head, parts.cards, legend());
+        parts = {head: make("div", "first-head"), cards: make("ol", "cards"), key: legend()};
+        panel.append(parts.head, parts.cards, parts.key);
     },
     async draw() {
         const made = await ask(about(ADVICE)).catch(() => null), session = answered({report: "session"});
@@ -148,6 +148,7 @@ export const answer = {
             parts.cards.replaceChildren(make("li", "card", make("p", "", made ? "Nothing stands out that a change of data or of a loop would mend: see Variables and the graph." : "This input has no data accesses, and so no advice about data: see the graph and the sources.")));
         for (const each of /** @type {NodeListOf<HTMLElement>} */ (parts.cards.querySelectorAll(".card")))
             each.classList.toggle("active", Boolean(each.dataset.item) && markOf(null, each.dataset.item || "") === "active");
+        parts.key.hidden = !parts.cards.querySelector(".meter");
         const lines = session && session.head.lines ? session.head.lines : [];
         parts.head.replaceChildren(...lines.map((/** @type {any} */ each) => make("p", "", make("span", "dim", each.label + " "), each.words)));
         attributes(parts.cards, {"aria-label": `What to change${state.active ? ", about " + titleOf(state.active) + " and others" : ""}`});

@@ -21,7 +21,7 @@ const SHADES = 8;
  * @param {number} line
  */
 export function lineLink(file, line) {
-    const t = tables(), item = t && line > 0 ? lineItem(t, file, line) : "", text = place(file, line);
+    const t = tables(), item = t && line > 0 ? lineItem(t, file, line) : "", text = file.startsWith("<unknown file>") ? "" : place(file, line);
     return item ? attributes(button(text, () => want({active: item, code: "annotate"}), "link mono"), {title: file}) : make("span", "mono", text);
 }
 

@@ -20,10 +20,10 @@ import {partsOf, wordsOf, legend, kernelPart} from "./view-answer.js";
  */
 const NUMBERS = [
     ["memory_share", "memory", percent, "4.6rem", "Waiting for memory, in percent of the whole"],
-    ["execution_share", "execution", percent, "5.8rem", "Computing, not waiting"],
-    ["unverified_share", "unverified", percent, "5.8rem", "Not known whether it waited"],
+    ["execution_share", "execution", percent, "5.6rem", "Computing, not waiting"],
+    ["unverified_share", "unverified", percent, "5.7rem", "Not known whether it waited"],
     ["first_touch_share", "touches", percent, "5rem", "The kernel found and cleared pages that were used for the first time"],
-    ["samples", "samples", short, "5rem", "How many samples"],
+    ["samples", "samples", short, "4.7rem", "How many samples"],
     ["size_bytes", "size", size, "5rem", "Bytes of all blocks"],
     ["n_blocks", "blocks", short, "3.8rem", "How many blocks"],
 ];
@@ -48,11 +48,11 @@ function columnsOf(vars) {
     const longest = vars.n ? vars.number("share", 0) || 1 : 1;
     /** @type {GridColumn[]} */ const columns = [
         {key: "share", title: "share", classes: "n", width: "4.5rem", ranks: ranks("share"), cell: (row) => percent(vars.text("class", row) === "kernel" ? NaN : vars.number("share", row))},
-        {key: "bar", title: "", width: "minmax(3.5rem, 9rem)", ranks: ranks("memory_high"), help: "Sort by what may wait for memory", cell: (row) => {
+        {key: "bar", title: "", width: "minmax(3.3rem, 9rem)", ranks: ranks("memory_high"), help: "Sort by what may wait for memory", cell: (row) => {
             const parts = partsOf(vars, row);
             return meter(parts.map(([name, value]) => [name, (100 * value) / longest]), wordsOf(parts));
         }},
-        {key: "variable", title: "variable", isText: true, classes: "name", width: "minmax(9rem, 2fr)", ranks: ranks("variable"), cell: (row) => named(vars.text("variable", row))},
+        {key: "variable", title: "variable", isText: true, classes: "name", width: "minmax(8rem, 2fr)", ranks: ranks("variable"), cell: (row) => named(vars.text("variable", row))},
         {key: "class", title: "class", isText: true, width: "6rem", ranks: ranks("class"), cell: (row) => vars.text("class", row)},
     ];
     for (const [key, title, show, width, help] of NUMBERS)
