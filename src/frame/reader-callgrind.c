@@ -230,10 +230,10 @@ static void clear_part(struct reading *reading)
     reading->jump_file = reading->jump_function = FRAME_NONE;
 }
 
-/* A line of a header after costs begins a new part. */
+/* A line of a header after costs begins a new part; so it does after jumps, whose counts have a row of costs, too. */
 static bool begin_part(struct reading *reading)
 {
-    if (!reading->has_costs)
+    if (!reading->has_costs && !reading->costs.n_used)
         return true;
     bool ok = end_part(reading);
     clear_part(reading);

@@ -120,6 +120,17 @@ def check_whole(scratch):
     expect({row["name"] for row in rows if row["Ir"] == "5"} == {"0x12"}, f"instructions: {rows}")
 
 
+def check_events_again(scratch):
+    """Events that are told anew behind jumps: what was counted before them is another part, with fewer events."""
+    path = scratch / "again.out"
+    names = [f"E{i}" for i in range(60)]
+    path.write_text("events: Ir\nfl=a.c\nfn=main\njump=3 5\n2\njump=4 6\n3\nevents: Ir " + " ".join(names) + "\nfl=a.c\nfn=main\n4 1 " +
+                    " ".join(str(i) for i in range(60)) + "\n", encoding="utf-8")
+    text = "\n".join(nodes_of(path, "--parts"))
+    for part in ("jumps 3", "jumps 4", "Ir 1 ", "E59 59"):
+        expect(re.search(rf"\| {part}( |$)" if part[-1] != " " else rf"\| {part}", text, re.M), f"there is no {part} in\n{text}")
+
+
 def check_shared(scratch):
     """A function that two others call: each of these has what it called of it, and not all."""
     path = scratch / "shared.out"
@@ -193,6 +204,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         check_whole(scratch)
+        check_events_again(scratch)
         check_shared(scratch)
         check_parts(scratch)
         check_valgrind(scratch)
