@@ -8,7 +8,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes) \
+#define FIELD(record, field, bytes)                                                                                    \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(modtab_func, 8);

@@ -6,7 +6,6 @@
 
 #include "frame/readers.h"
 
-/* A node's fact: of its frame or attributes, or a metric. */
 /* The words that a literal has itself, which are the first texts of a reading. */
 enum literal_word {
     WORD_EMPTY,
@@ -25,6 +24,7 @@ enum literal_word {
     WORDS
 };
 
+/* A node's fact: of its frame or attributes, or a metric. */
 struct fact {
     uint32_t node, key, text; /* ids */
     double number;            /* where text is 0 and is_number */

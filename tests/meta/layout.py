@@ -62,7 +62,7 @@ def write(path, headers, version):
 {includes}
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes) \\
+{"#define FIELD(record, field, bytes)":119}\\
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 {lines}""", encoding="utf-8")
