@@ -28,6 +28,7 @@
 #include <linux/perf_event.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "arena/fate.h"
 #include "base/access-pattern.h"
@@ -634,9 +635,6 @@ enum region_fault {
     REGION_FAULTS
 };
 #define REGION_MODULE "[region]" /* path of their pseudo module, whose nodes have the reference of a string as ip */
-/* Path of the pseudo module of Python frames (runtime/record/python.h); their ip is the reference of a string
- * "FUNCTION\nFILE\nLINE\nFIRST". */
-#define PYTHON_MODULE "[python]"
 
 /* The placeholder functions of libhpcrun.so whose names the original tools recognise, by index. */
 enum placeholder {
@@ -820,6 +818,31 @@ static inline unsigned arena_trace_min_level(const struct arena_header *header)
 {
     uint64_t sweep = __atomic_load_n((const uint64_t *)&header->trace_sweep, __ATOMIC_ACQUIRE);
     return (unsigned)(sweep >> ARENA_SWEEP_LEVEL_SHIFT) & (ARENA_TRACE_LEVELS - 1);
+}
+
+/* Why memory of size_bytes is no arena that can be read; NULL: it is one, in which the chunks' table and data begin.
+ * ctx: any */
+static inline const char *arena_fault(const struct arena_header *header, size_t size_bytes)
+{
+    if (size_bytes < sizeof *header || memcmp(header->magic, ARENA_MAGIC, sizeof header->magic) != 0)
+        return "it is not an arena";
+    if (header->version != ARENA_VERSION || header->header_bytes != sizeof *header)
+        return "it is an arena of another version";
+    if (header->chunk_table_offset % ARENA_UNIT || header->chunk_data_offset % ARENA_UNIT ||
+        header->chunk_table_offset > size_bytes || header->chunk_data_offset > size_bytes)
+        return "its chunks lie outside of it";
+    return NULL;
+}
+
+/* Chunks of such an arena that were handed out and lie inside the memory, table entry and data.  ctx: any */
+static inline uint32_t arena_count_chunks(const struct arena_header *header, size_t size_bytes)
+{
+    uint64_t n = __atomic_load_n((const uint32_t *)&header->n_chunks, __ATOMIC_ACQUIRE);
+    uint64_t n_entries = (size_bytes - header->chunk_table_offset) / sizeof(struct arena_chunk);
+    uint64_t n_data = (size_bytes - header->chunk_data_offset) / ARENA_CHUNK_BYTES;
+    n = n < header->chunk_limit ? n : header->chunk_limit;
+    n = n < n_entries ? n : n_entries;
+    return (uint32_t)(n < n_data ? n : n_data);
 }
 
 /* Address of a record; base is where the arena is mapped. ref must not be 0. */

@@ -20,6 +20,10 @@ static inline bool text_begins(const char *text, const char *prefix)
     return !*prefix || (*text == *prefix && strncmp(text, prefix, strlen(prefix)) == 0);
 }
 
+/* Path of the pseudo module of Python frames (runtime/record/python.h); their ip is the reference of a string
+ * "FUNCTION\nFILE\nLINE\nFIRST". */
+#define PYTHON_MODULE "[python]"
+
 /* Whether a module is an interpreter of Python by the name of its file: python3.11, libpython3.11.so.1.0. */
 static inline bool path_is_python(const char *module)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "collect/profile.h"
 
 static uint32_t load_small(const _Atomic uint32_t *value)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
+
 static uint64_t hash_of_node(const void *item)
 {
     const struct profile_node *node = item;

@@ -6,35 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/search.h"
 #include "collect/profile.h"
 
 static int refuse(const char *reason, struct error *err)
 {
     return error_set(err, ERR_FORMAT, "The memory of a process cannot be read: %s.", reason);
-}
-
-static const char *header_fault(const struct arena_header *header, size_t size_bytes)
-{
-    if (size_bytes < sizeof *header || memcmp(header->magic, ARENA_MAGIC, sizeof header->magic) != 0)
-        return "it is not an arena";
-    if (header->version != ARENA_VERSION || header->header_bytes != sizeof *header)
-        return "it is an arena of another version";
-    if (header->chunk_table_offset % ARENA_UNIT || header->chunk_data_offset % ARENA_UNIT ||
-        header->chunk_table_offset > size_bytes || header->chunk_data_offset > size_bytes)
-        return "its chunks lie outside of it";
-    return NULL;
-}
-
-/* Chunks that were handed out and lie inside the memory, table entry and data. */
-static uint32_t count_chunks(const struct arena_header *header, size_t size_bytes)
-{
-    uint64_t n = __atomic_load_n((const uint32_t *)&header->n_chunks, __ATOMIC_ACQUIRE);
-    uint64_t n_entries = (size_bytes - header->chunk_table_offset) / sizeof(struct arena_chunk);
-    uint64_t n_data = (size_bytes - header->chunk_data_offset) / ARENA_CHUNK_BYTES;
-    n = n < header->chunk_limit ? n : header->chunk_limit;
-    n = n < n_entries ? n : n_entries;
-    return (uint32_t)(n < n_data ? n : n_data);
 }
 
 static int compare_chunks(const void *a, const void *b)
@@ -108,12 +86,12 @@ static bool list_modules(struct view *view)
 int view_open(struct view *view, const void *arena, size_t size_bytes, struct error *err)
 {
     *view = (struct view){.base = arena, .header = arena};
-    const char *fault = header_fault(arena, size_bytes);
+    const char *fault = arena_fault(arena, size_bytes);
     if (fault)
         return refuse(fault, err);
     view->data_offset = view->header->chunk_data_offset;
     view->n_events = view->header->n_events < ARENA_EVENTS_MAX ? view->header->n_events : ARENA_EVENTS_MAX;
-    view->n_chunks = count_chunks(view->header, size_bytes);
+    view->n_chunks = arena_count_chunks(view->header, size_bytes);
     view->chunks = calloc(view->n_chunks + 1, sizeof *view->chunks);
     view->sorted = calloc(view->n_chunks + 1, sizeof *view->sorted);
     if (view->chunks && view->sorted) {

@@ -19,22 +19,6 @@ static bool link_topology(const char *from, const char *to)
     return access(old, R_OK) == 0 && (pending_share(old, new) || access(new, F_OK) == 0);
 }
 
-/* Where its chunks are, as far as that lies in the mapping; false: the collector says what is wrong. */
-static bool find_chunks(struct companion_process *process)
-{
-    const struct arena_header *header = process->arena;
-    uint64_t size = process->size_bytes, table = header->chunk_table_offset, data = header->chunk_data_offset;
-    if (header->version != ARENA_VERSION || header->header_bytes != sizeof *header || table > size || data > size ||
-        table % ARENA_UNIT || data % ARENA_UNIT)
-        return false;
-    uint64_t n_entries = (size - table) / sizeof(struct arena_chunk), n_data = (size - data) / ARENA_CHUNK_BYTES;
-    uint64_t n = n_entries < n_data ? n_entries : n_data;
-    process->table_offset = table;
-    process->data_offset = data;
-    process->chunk_limit = n < header->chunk_limit ? (uint32_t)n : header->chunk_limit;
-    return true;
-}
-
 int companion_copy(const void *arena, size_t size_bytes, const char *from, const char *to, struct error *err)
 {
     const struct arena_header *header = arena;
@@ -58,8 +42,12 @@ int companion_copy(const void *arena, size_t size_bytes, const char *from, const
     (void)snprintf(setup->tables, sizeof setup->tables, "%.*s", (int)sizeof header->tables, header->tables);
     setup->writes_topology = link_topology(from, to);
     (void)proc_stat_read(process.peer_pid, &process.at_start);
-    if (find_chunks(&process))
+    if (!arena_fault(header, size_bytes)) { /* else the collector says what is wrong */
+        process.table_offset = header->chunk_table_offset;
+        process.data_offset = header->chunk_data_offset;
+        process.chunk_limit = arena_count_chunks(header, size_bytes);
         companion_times_guess(&process);
+    }
     companion_jit_look(&process);
     int code = pending_copy_note(from, to, err);
     if (code == 0)

@@ -522,17 +522,23 @@ bool companion_arena_back(const struct companion *c, struct companion_process *p
     return true;
 }
 
+struct arena_thread *companion_arena_threads(const struct companion_process *process, uint32_t chunk, size_t *n)
+{
+    uint32_t n_chunks = companion_arena_n_chunks(process);
+    const struct arena_chunk *first = &companion_arena_table(process)[chunk];
+    bool has_threads = chunk < n_chunks && first->kind == ARENA_THREADS;
+    *n = has_threads ? arena_run_used(first, n_chunks - chunk) / sizeof(struct arena_thread) : 0;
+    return (struct arena_thread *)(void *)companion_arena_data(process, chunk);
+}
+
 uint64_t companion_arena_n_taken(const struct companion_process *process)
 {
     uint64_t n_taken = 0;
     uint32_t n_chunks = companion_arena_n_chunks(process);
     for (uint32_t i = 0; i < n_chunks; i++) {
-        struct arena_chunk *chunk = &companion_arena_table(process)[i];
-        uint32_t used = arena_run_used(chunk, n_chunks - i);
-        if (chunk->kind != ARENA_THREADS)
-            continue;
-        struct arena_thread *threads = (struct arena_thread *)(void *)companion_arena_data(process, i);
-        for (uint32_t t = 0; t < used / sizeof *threads; t++)
+        size_t n;
+        const struct arena_thread *threads = companion_arena_threads(process, i, &n);
+        for (size_t t = 0; t < n; t++)
             for (uint32_t e = 0; e < ARENA_EVENTS_MAX; e++)
                 n_taken += atomic_load_explicit(&threads[t].taken[e], memory_order_relaxed);
     }

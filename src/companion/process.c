@@ -142,10 +142,9 @@ static void each_thread(struct companion_process *process, thread_function *call
 {
     uint32_t n_chunks = companion_arena_n_chunks(process);
     for (uint32_t i = 0; i < n_chunks; i++) {
-        const struct arena_chunk *chunk = &companion_arena_table(process)[i];
-        struct arena_thread *threads = (struct arena_thread *)(void *)companion_arena_data(process, i);
-        uint32_t used = chunk->kind == ARENA_THREADS ? arena_run_used(chunk, n_chunks - i) : 0;
-        for (uint32_t t = 0; t < used / sizeof *threads; t++)
+        size_t n;
+        struct arena_thread *threads = companion_arena_threads(process, i, &n);
+        for (size_t t = 0; t < n; t++)
             call(process, &threads[t], account);
     }
 }
@@ -189,10 +188,10 @@ void companion_times_guess(struct companion_process *process)
     uint32_t n_chunks = companion_arena_n_chunks(process);
     bool ok = true;
     for (uint32_t i = 0; i < n_chunks; i++) {
-        const struct arena_chunk *chunk = &companion_arena_table(process)[i];
-        uint32_t used = chunk->kind == ARENA_THREADS ? arena_run_used(chunk, n_chunks - i) : 0;
-        char *begin = companion_arena_data(process, i), *low = begin - (uintptr_t)begin % page;
-        ok = ok && (!used || mprotect(low, (size_t)(begin - low) + used, PROT_READ | PROT_WRITE) == 0);
+        size_t n;
+        struct arena_thread *threads = companion_arena_threads(process, i, &n);
+        char *low = (char *)threads - (uintptr_t)threads % page;
+        ok = ok && (!n || mprotect(low, (size_t)((char *)&threads[n] - low), PROT_READ | PROT_WRITE) == 0);
     }
     companion_times_look(process);
     process->at_start.user_ticks = process->arena->user_ticks_before;

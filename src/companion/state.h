@@ -276,6 +276,8 @@ bool companion_arena_back(const struct companion *c, struct companion_process *p
 struct arena_chunk *companion_arena_table(const struct companion_process *process);
 char *companion_arena_data(const struct companion_process *process, uint32_t chunk);
 uint32_t companion_arena_n_chunks(const struct companion_process *process);
+/* The threads of the run that begins with a chunk, *n; of another kind of run there are none. */
+struct arena_thread *companion_arena_threads(const struct companion_process *process, uint32_t chunk, size_t *n);
 /* Samples taken by all threads of the arena so far. */
 uint64_t companion_arena_n_taken(const struct companion_process *process);
 void companion_arena_close(struct companion_process *process);

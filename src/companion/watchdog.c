@@ -45,10 +45,9 @@ static struct spent add_up(const struct companion_process *process)
     uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
     struct spent spent = {.n_taken = companion_arena_n_taken(process)};
     for (uint32_t i = 0; i < n_chunks; i++) {
-        struct arena_chunk *chunk = &companion_arena_table(process)[i];
-        const struct arena_thread *threads = (const struct arena_thread *)(void *)companion_arena_data(process, i);
-        uint32_t n_threads = chunk->kind == ARENA_THREADS ? arena_run_used(chunk, n_chunks - i) / sizeof *threads : 0;
-        for (uint32_t t = 0; t < n_threads; t++)
+        size_t n;
+        const struct arena_thread *threads = companion_arena_threads(process, i, &n);
+        for (size_t t = 0; t < n; t++)
             spent.handler_ns += handler_ns_of(&threads[t], now_ns);
     }
     return spent;

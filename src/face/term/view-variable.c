@@ -9,8 +9,7 @@
 #include "base/path.h"
 #include "face/term/screen.h"
 
-#define CODE_OF_PYTHON "[python]" /* the module of functions of Python */
-#define LEAST_PATH 0.01           /* percent of the total: paths of allocation below that are never listed */
+#define LEAST_PATH 0.01 /* percent of the total: paths of allocation below that are never listed */
 
 static const struct view_column columns[] = {
     {NULL, "of it", 7, true, false},
@@ -255,8 +254,8 @@ static void put_path(const struct data_tree *tree, size_t node, struct buf *out)
         const char *module = cell_text_at(tree->nodes, (size_t)above, tree->module);
         if (!strstr(kind, "function") && strcmp(kind, "inlined") != 0)
             continue;
-        has_python = has_python || (code.n == 0 && strcmp(module, CODE_OF_PYTHON) == 0);
-        if (!has_python || strcmp(module, CODE_OF_PYTHON) == 0) {
+        has_python = has_python || (code.n == 0 && strcmp(module, PYTHON_MODULE) == 0);
+        if (!has_python || strcmp(module, PYTHON_MODULE) == 0) {
             add_name(&code, name);
         } else if (path_is_python(module)) {
             is_outside = true;

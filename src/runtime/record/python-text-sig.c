@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 
 #include "base/bytes.h"
+#include "base/path.h"
 #include "runtime/own/arch.h"
 #include "runtime/own/own-call.h"
 #include "runtime/record/arena-writer.h"
@@ -22,7 +23,7 @@
 #define NAME_BYTES 120 /* of a function's name, at most */
 #define LINE_BYTES 11  /* a newline and a number */
 #define LINE_TABLE_MAX (1u << 20)
-#define STRINGS 16384 /* power of two */
+#define STRINGS 16384      /* power of two */
 #define PLACE_SETS 4096    /* power of two */
 #define PLACE_WAYS 8       /* of a set, which is a line of the cache */
 #define NO_ROOM UINT32_MAX /* in the place of a reference */
