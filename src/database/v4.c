@@ -139,6 +139,7 @@ static void make_tables(struct meta_maker *maker)
             maker->modules[scope->module] = 1;
         } else {
             maker->files[model_file_of(model, i)] = 1;
+            maker->modules[scope->module] |= scope->kind == SCOPE_CALL && scope->end_line;
         }
     }
     make_paths(maker, maker->modules, "", NULL, &maker->meta->modules, &maker->meta->n_modules);
@@ -226,6 +227,11 @@ static uint32_t add_children(struct meta_maker *maker, uint32_t scope, uint32_t 
             context->propagation = 1;
             context->file = maker->files[model_file_of(model, i)];
             context->line = child->line;
+            if (child->kind == SCOPE_CALL && child->end_line) { /* where the instruction begins */
+                context->flags |= V4_HAS_POINT;
+                context->module = maker->modules[child->module];
+                context->offset = child->vaddr + 1 - child->end_line;
+            }
         }
         maker->scope_of[meta->n_contexts++] = i;
         n++;

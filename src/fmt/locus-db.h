@@ -18,7 +18,7 @@ enum scope_kind {
     SCOPE_PROC,       /* a function that was called; also variables and placeholders */
     SCOPE_INLINED,    /* a function inlined into its parent */
     SCOPE_POSITION,   /* position in the parent where something was inlined, or in another file */
-    SCOPE_CALL,       /* call site */
+    SCOPE_CALL,       /* call site: a line, or, where it has a module, one instruction */
     SCOPE_LINE,       /* statement: it has values of its own, unless the instructions in it have them */
     SCOPE_LOOP,       /* a loop; line is its first, end_line its last */
     SCOPE_INSTRUCTION /* in a statement; file and line are those of the statement */
@@ -59,8 +59,8 @@ struct scope {
     uint32_t end;                /* the first scope behind its subtree: model_subtree_end */
     uint32_t name, file, module; /* ids in model.strings, 0 = "" */
     uint32_t line;               /* 0 = not known */
-    uint32_t end_line;           /* LOOP: its last, 0 = not known */
-    uint16_t node_type;          /* enum hpcrun_node_type bits, for PROC */
+    uint32_t end_line;  /* LOOP: its last, 0 = not known. CALL of a module: bytes of the instruction, 0 = none */
+    uint16_t node_type; /* enum hpcrun_node_type bits, for PROC */
     uint8_t kind, role;
     uint64_t vaddr; /* CALL: return address - 1, PROC: entry, LOOP: header; of the first one merged. INSTRUCTION. Of a
                      * variable: a static one's own address, a block's return address of the call that made it; 0: not

@@ -166,7 +166,8 @@ uint32_t frame_line(const struct frame *frame, uint32_t node);
  * context) and "tree": "code", or "data", which has the same costs once more, by variable. Nodes of data have "class"
  * (heap, mmap, static, thread-local, stack, file, unknown, ...); from a variable on downwards "variable" is its name,
  * and in databases of ours "element_type" the type of its elements; the variable itself has "size", "blocks",
- * "element_size" and "site" there. */
+ * "element_size" and "site" there. Where instructions are known, "offset" is the address in the module of an
+ * instruction, of the call that a line makes, and of the begin of a function. */
 size_t frame_n_attributes(const struct frame *frame);
 const char *frame_attribute_name(const struct frame *frame, size_t attribute);
 bool frame_attribute_is_text(const struct frame *frame, size_t attribute);

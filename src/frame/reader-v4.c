@@ -324,6 +324,7 @@ struct tree {
     size_t n;
     struct buf text;
     struct model variables; /* of our own databases: they alone */
+    bool has_points;        /* of some context */
     bool with_fields;
 };
 
@@ -375,6 +376,7 @@ static bool list_nodes(struct tree *tree)
     for (size_t i = 0; i < meta->n_contexts; i++) {
         const struct v4_context *context = &meta->contexts[i];
         struct hpctoolkit_node *node = &tree->nodes[meta->n_entries + i];
+        tree->has_points |= context->flags & V4_HAS_POINT;
         node->kind = kind_of(context);
         if (context->parent)
             node->parent = (uint32_t)(meta->n_entries + context->parent - 1);
@@ -447,8 +449,11 @@ static int add_node(struct tree *tree, uint32_t i, uint32_t parent, uint32_t *nu
         return error_set(err, ERR_FORMAT, "%.600s: two contexts have the number %u", tree->name, id);
     *number = tree->number_of[i] = maker_node(tree->maker, parent, &node);
     maker_number(tree->maker, "id", *number, id);
+    const struct v4_function *entered = context && context->function ? &meta->functions[context->function - 1] : NULL;
     if (context && context->flags & V4_HAS_POINT)
         maker_number(tree->maker, "offset", *number, (double)context->offset);
+    else if (tree->has_points && entered && entered->offset)
+        maker_number(tree->maker, "offset", *number, (double)entered->offset);
     tree->database->context_of[*number] = id;
     tree->database->propagation[*number] = context ? context->propagation : 0;
     tree->database->node_of[id] = *number;
@@ -611,10 +616,12 @@ static int read_variables(struct tree *tree, const char *directory, struct error
     return code;
 }
 
-/* Nodes and profiles into the maker. */
+/* Opens the values, and reads nodes and profiles into the maker. */
 static int read_tree(struct tree *tree, const char *directory, struct error *err)
 {
-    int code = make_tables(tree->database, tree->meta) && list_nodes(tree) ? 0 : error_memory(err);
+    int code = open_values(directory, tree->database, err);
+    if (code == 0 && (!make_tables(tree->database, tree->meta) || !list_nodes(tree)))
+        code = error_memory(err);
     if (code == 0)
         code = read_variables(tree, directory, err);
     if (code == 0)
@@ -630,14 +637,6 @@ static int read_tree(struct tree *tree, const char *directory, struct error *err
         }
     }
     return code;
-}
-
-static void tree_fini(struct tree *tree)
-{
-    free(tree->nodes);
-    free(tree->number_of);
-    buf_fini(&tree->text);
-    model_fini(&tree->variables);
 }
 
 static int read_meta(const char *directory, const struct mapped *file, bool with_fields, struct frame **frame,
@@ -656,8 +655,6 @@ static int read_meta(const char *directory, const struct mapped *file, bool with
     if (code == 0 && meta.kind != V4_META)
         code = error_set(err, ERR_FORMAT, "%.600s: offset 10: this is a %s", file->name, v4_file_name(meta.kind));
     if (code == 0)
-        code = open_values(directory, database, err);
-    if (code == 0)
         code = read_tree(&tree, directory, err);
     struct frame *made = NULL;
     if (code == 0)
@@ -672,7 +669,10 @@ static int read_meta(const char *directory, const struct mapped *file, bool with
         *frame = made;
     else
         frame_close(made);
-    tree_fini(&tree);
+    free(tree.nodes);
+    free(tree.number_of);
+    buf_fini(&tree.text);
+    model_fini(&tree.variables);
     v4_fini(&meta);
     drop_database(database);
     return code;

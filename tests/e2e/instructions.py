@@ -65,6 +65,26 @@ int main(void)
 """
 
 
+CALLS = r"""
+#include <stdio.h>
+__attribute__((noinline)) int one(int n) { return n + puts("one"); }
+__attribute__((noinline)) int two(int n) { return n + puts("two"); }
+static inline __attribute__((always_inline)) int both(int n)
+{
+    return one(n) + two(n) + one(n + 1);
+}
+__attribute__((noinline)) int all(int n, int (*volatile by_address)(int))
+{
+    return by_address(n) + one(n) + both(n) + both(n + 2) - by_address(n);
+}
+int main(int n, char **words)
+{
+    (void)words;
+    return all(n, two);
+}
+"""
+
+
 def annotate(database, subject, *options):
     text = run("hpcquery", "annotate", "--instructions", "--csv", *options, subject, database).stdout
     return list(csv.DictReader(io.StringIO(text)))
@@ -215,6 +235,42 @@ def check_kernels(scratch):
     expect(own == at_starts > 0, f"{own} at instructions, {at_starts} sampled")
 
 
+def check_calls(scratch):
+    """Calls stand at the instructions that make them, also where several are on one line, and lead to where the callee begins."""
+    program = scratch / "calls"
+    compile_c(program, CALLS)
+    known = objdump(program)
+    names = {symbol(program, name): name for name in ("one", "two", "all")}
+    places = sorted(known)
+    begin, end = symbol(program, "all"), min(a for a in map(lambda n: symbol(program, n), ("main", "_fini", "one", "two")) if a > symbol(program, "all"))
+    calls = {a: int(known_target[1], 16) if (known_target := re.match(r"call +(?:0x)?([0-9a-f]+)", known[a])) else symbol(program, "two")
+             for a in places if known[a].startswith("call") and begin <= a < end}
+    expect(len(calls) >= 7 and set(calls.values()) == {symbol(program, "one"), symbol(program, "two")}, f"calls of all: {calls}")
+    profile, values = m.Profile("calls", [("EADDR (usec)", m.INT, 1000)]), {}
+    for i, (at, callee) in enumerate(sorted(calls.items())):
+        behind = places[places.index(at) + 1]
+        profile.add(profile.path(profile.root, [(str(program), behind), (str(program), callee)], m.LEAF), {0: i + 1})
+        values[at] = (names[callee], callee, (i + 1) * 1000000)
+    profile.write(scratch / "calls.m", side=False)
+    run("hpcprof", "-q", "--instructions", "-o", scratch / "calls.db", scratch / "calls.m")
+    text = run("hpcquery", "export", "callgrind", scratch / "calls.db").stdout
+    function, function_names, found, inlined = None, {}, {}, {}
+    for key, number, name, target, at, cost in re.findall(
+            r"^(c?fn)=\((\d+)\)(?: (.*))?(?:\ncalls=\d+ (0x[0-9a-f]+) \d+\n(0x[0-9a-f]+) \d+ (\d+))?", text, re.M):
+        function_names.setdefault(number, name)
+        if key == "fn":
+            function = function_names[number]
+        elif function_names[number] == "both":
+            inlined[int(at, 16)] = int(cost)
+        elif function in ("all", "both"):
+            found[int(at, 16)] = (function_names[number], int(target, 16), int(cost))
+    expect(found == values, f"calls at {found}, not {values}: {text}")
+    expect(inlined and set(inlined) <= set(calls), f"inlined code is at {inlined}")
+    plain_text = run("hpcprof", "-q", "-o", scratch / "plain.db", scratch / "calls.m") and \
+        run("hpcquery", "export", "callgrind", scratch / "plain.db").stdout
+    expect("positions: line\n" in plain_text and "0x" not in plain_text, f"without instructions: {plain_text}")
+
+
 def main():
     if platform.machine() != "x86_64":
         print("SKIP: the programs are for x86-64")
@@ -223,6 +279,7 @@ def main():
         check_faults(pathlib.Path(name))
         check_time(pathlib.Path(name))
         check_kernels(pathlib.Path(name))
+        check_calls(pathlib.Path(name))
     for sentence in failures:
         print("FAIL:", sentence)
     return 1 if failures else 0

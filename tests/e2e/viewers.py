@@ -214,6 +214,12 @@ def check_pprof(case):
     expect(abs(sum(costs) - total) < len(costs), f"{case.name}: pprof -raw: {sum(costs)}, not {total}")
 
 
+def measure(scratch, name, *arguments):
+    subprocess.run([str(BUILD / "hpcrun"), "-o", str(scratch / f"{name}.m"), str(scratch / name), *arguments], check=True,
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   env={**os.environ, "XDG_CACHE_HOME": str(scratch / "cache"), "OMP_NUM_THREADS": "2"})
+
+
 # --- KCachegrind ---
 
 DEBIAN_PYTHON = "/usr/bin/python3"  # which has Debian's dbus
@@ -225,12 +231,12 @@ def can_see_windows():
     return has_tools and subprocess.run([DEBIAN_PYTHON, "-c", "import dbus"], capture_output=True, check=False).returncode == 0
 
 
-def seen(case, path):
+def seen(name, path, settings=""):
     """[(depth, role, text)] of KCachegrind's windows. It takes files for parts whose names begin with this one."""
-    home = case.scratch / f"{path.name}.home"
+    home = path.with_name(f"{path.name}.home")
     (home / ".config").mkdir(parents=True)
     (home / "run").mkdir(mode=0o700)
-    (home / ".config" / "kcachegrindrc").write_text("[TipOfDay]\nRunOnStart=false\n", encoding="utf-8")
+    (home / ".config" / "kcachegrindrc").write_text("[TipOfDay]\nRunOnStart=false\n" + settings, encoding="utf-8")
     alone = shutil.copy(path, home / "profile")
     result = subprocess.run(["xvfb-run", "-a", "dbus-run-session", "--", DEBIAN_PYTHON, str(SOURCE / "tests/lib/read-window.py"),
                              r"Total .* Cost: \d", "kcachegrind", alone], capture_output=True, check=False, text=True, encoding="utf-8",
@@ -241,12 +247,12 @@ def seen(case, path):
         print("KCachegrind shows no window:", *lines[-20:], sep="\n    ")
     # XIO: a program of the session that outlives the display
     words = [line for line in lines if re.search(r"error|warning|line \d", line, re.I) and not re.search("dbus|accessib|^XIO:", line)]
-    expect(not [line for line in words if line[0] != "["], f"{case.name}: KCachegrind: {words}")
+    expect(not [line for line in words if line[0] != "["], f"{name}: KCachegrind: {words}")
     return [json.loads(line) for line in lines if line.startswith("[")]
 
 
 def check_window(case, path, own, inclusive):
-    parts = seen(case, path)
+    parts = seen(case.name, path)
     total = next((text for _, role, text in parts if role == "label" and "Total " in text), "no total")
     wanted = round(case.total * (1000 if case.is_time else 1))
     expect(total.endswith(f"Cost: {wanted:,}".replace(",", " ")), f"{path.name}: KCachegrind: {total}, not {wanted}")
@@ -269,6 +275,34 @@ def check_kcachegrind(case):
         check_window(case, case.export("callgrind-data"), case.data, case.data)
 
 
+CALLS = """volatile double sink;
+__attribute__((noinline)) double leaf(long n) { double s = 0; for (long i = 0; i < n; i++) s += i; sink = s; return s; }
+__attribute__((noinline)) double other(long n) { double s = 1; for (long i = 0; i < n; i++) s += 3 * i; sink = s; return s; }
+__attribute__((noinline)) double middle(long n) { sink = leaf(n) + other(n) + leaf(n); return sink; }
+int main(void) { sink = middle(300000000); return 0; }
+"""
+
+
+def check_machine_code(scratch):
+    """The source and the machine code of a function that does nothing but call, of an export with instructions."""
+    source, program, profile = scratch / "calls.c", scratch / "calls", scratch / "calls.profile"
+    source.write_text(CALLS, encoding="utf-8")
+    run("gcc", "-O1", "-g", "-o", program, source)
+    measure(scratch, "calls")
+    run(BUILD / "hpcprof", "-q", "--instructions", "-o", scratch / "calls.d", scratch / "calls.m")
+    run(BUILD / "hpcquery", "export", "callgrind", "-o", profile, scratch / "calls.d")
+    state = "ActiveBottom=InstrView\nActiveTop=SourceView\nActiveItemName=middle\nActiveItemType=Function\n"
+    parts = seen("calls", profile, "".join(f"[MainView-TabView-1{of}]\n{state}" for of in ("", "-calls.d")))
+    texts = [text.strip() for _, role, text in parts if role == "tree item"]
+    calls = {name: sum(bool(re.match(rf"\d+ calls? to '{name}'", text)) for text in texts) for name in ("leaf", "other")}
+    # in the source two calls of leaf are one row; in the machine code each has its own
+    expect(calls == {"leaf": 3, "other": 2}, f"calls in KCachegrind: {calls} in {texts}")
+    code = {re.sub(r"^ +", "", line).split(":")[0].upper() for line in run("objdump", "-d", program).splitlines() if re.search(r"\tcall .*<(leaf|other)>", line)}
+    expect(len(code) == 3 and code <= set(texts), f"KCachegrind shows {texts}, the calls are at {code}")
+    wrong = [text for _, _, text in parts if re.search("no instruction info|no source|inconsisten|not found|error", text, re.I)]
+    expect(not wrong, f"KCachegrind says {wrong}")
+
+
 # --- Graphviz ---
 
 
@@ -285,9 +319,7 @@ def check_dot(case):
 def measured(name, scratch, compiler, sources, *arguments):
     """A database of a program that is compiled and measured here."""
     run(*compiler, "-O2", "-g", "-o", scratch / name, *sources, "-lm")
-    subprocess.run([str(BUILD / "hpcrun"), "-o", str(scratch / f"{name}.m"), str(scratch / name), *arguments], check=True,
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                   env={**os.environ, "XDG_CACHE_HOME": str(scratch / "cache"), "OMP_NUM_THREADS": "2"})
+    measure(scratch, name, *arguments)
     run(BUILD / "hpcprof", "-q", "-o", scratch / f"{name}.d", scratch / f"{name}.m")
     return Case(name, scratch / f"{name}.d", scratch)
 
@@ -313,6 +345,8 @@ def main():
             expect(case.total > 0 and len(case.own) > 1, f"{case.name}: {case.own}")
             for check in tools.values():
                 check(case)
+            if case.name == "threads" and "kcachegrind" in tools and shutil.which("objdump"):
+                check_machine_code(case.scratch)
             if case.name == "threads" and "go" in tools:
                 check_lines(case, case.export("pprof"), max(case.own, key=case.own.get))
     for failure in failures[:30]:

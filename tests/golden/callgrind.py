@@ -180,6 +180,44 @@ def costs_of_annotate(path, *options):
     return sorted(re.findall(r"^ *([\d,]+) \([^)]*\) +(\S+?:.*?)(?: \[[^\]]*\])?$", text, re.M))
 
 
+class Jumps:
+    """How often a file of callgrind says that was jumped, and followed, from where to where: {ends: [followed, jumps]}. It may say so in
+    several records, one for each context of the function; n_records."""
+    FILES, OBJECTS, FUNCTIONS = {"fl", "fi", "fe", "cfi", "cfl", "jfi"}, {"ob", "cob"}, {"fn", "cfn", "jfn"}
+
+    def __init__(self, path):
+        self.names, self.now, self.last, self.jump, self.ends, self.n_records = {}, {}, [0, 0], None, {}, 0
+        for line in path.read_text(encoding="utf-8").splitlines():
+            key, sign, value = line.partition("=")
+            if sign and key in self.FILES | self.OBJECTS | self.FUNCTIONS:
+                self.now[key] = self.name(key, value)
+                self.now["file"] = self.now.get(key if key in ("fi", "fe") else "fl") if key in ("fl", "fn", "fi", "fe") else self.now.get("file")
+            elif key in ("jump", "jcnd"):
+                counts, *target = value.split()
+                self.jump = (key, [int(n) for n in (counts.split("/") * 2)[:2]], self.position(target))
+            elif re.match(r"[\d+*-]", line):
+                self.last = self.position(line.split())
+                self.end()
+
+    def name(self, key, value):
+        number, text = re.fullmatch(r"\((\d+)\)(?: (.*))?", value).groups()
+        kind = "f" if key in self.FILES else "o" if key in self.OBJECTS else "n"
+        return self.names.setdefault((kind, number), text)
+
+    def position(self, words):
+        """Of instruction and line; "*" is the same as before."""
+        return [last if word == "*" else last + int(word, 0) if word[0] in "+-" else int(word, 0) for word, last in zip(words, self.last)]
+
+    def end(self):
+        other = self.now.pop("jfi", self.now.get("file")), self.now.pop("jfn", None)
+        if self.jump:
+            kind, counts, target = self.jump
+            ends = (kind, *(self.now[k] for k in ("ob", "fl", "fn", "file")), *self.last, *other, *target)
+            self.ends[ends] = [a + b for a, b in zip(self.ends.get(ends, [0, 0]), counts)]
+            self.n_records += 1
+        self.jump = None
+
+
 def check_valgrind(scratch):
     if not shutil.which("valgrind") or not shutil.which("callgrind_annotate"):
         print("SKIP (part): there is no valgrind")
@@ -196,6 +234,9 @@ def check_valgrind(scratch):
         totals = [re.search(r"^totals: (.*)", each.read_text(encoding="utf-8"), re.M)[1] for each in (path, again) if name == "one"]
         expect(len(set(totals)) <= 1, f"totals {totals}")
         if name == "one":
+            jumps, jumps_again = Jumps(path), Jumps(again)
+            expect(jumps.ends == jumps_again.ends and jumps_again.n_records == len(jumps.ends) > 100,
+                   f"{len(jumps.ends)} jumps in {jumps.n_records} records, {len(jumps_again.ends)} in {jumps_again.n_records}")
             for of in ((), ("--inclusive=yes",)):
                 expect(costs_of_annotate(path, *of) == costs_of_annotate(again, *of), f"callgrind_annotate {of} says something else of what was written again")
 

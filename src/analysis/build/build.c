@@ -201,6 +201,23 @@ static bool is_created_thread(const struct build *build, const struct raw_node *
     return placeholder && strcmp(placeholder, "CREATED_THREAD") == 0;
 }
 
+/* Whether instructions of a module have scopes. Code without a file is somewhere else in each run. */
+static bool keeps_instructions_of(const struct build *build, uint32_t module)
+{
+    return build->keeps_instructions && *symbolizer_path(build->symbolizer, module) == '/';
+}
+
+uint32_t build_add_call(struct build *build, uint32_t module, uint32_t parent, const struct code_frame *frame,
+                        uint64_t vaddr)
+{
+    struct scope call = {.kind = SCOPE_CALL, .file = frame->file, .line = frame->line, .vaddr = vaddr};
+    if (keeps_instructions_of(build, module)) {
+        call.module = module_name(build, module);
+        call.end_line = symbolizer_call_bytes(build->symbolizer, module, vaddr);
+    }
+    return scopes_child(&build->builder, parent, &call);
+}
+
 static void add_interior(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
@@ -225,17 +242,15 @@ static void add_interior(struct build *build, uint32_t index, uint32_t parent)
         return;
     }
     uint32_t at = scopes_add_frames(&build->builder, parent, frames, n, module_name(build, node->module));
-    struct scope call = {.kind = SCOPE_CALL, .file = frames[n - 1].file, .line = frames[n - 1].line, .vaddr = vaddr};
-    node->inner = scopes_child(&build->builder, at, &call);
+    node->inner = build_add_call(build, node->module, at, &frames[n - 1], vaddr);
 }
 
-/* The scope of a sampled address: its statement, or its instruction there if these are kept. Code without a file is
- * somewhere else in each run, and the end of an allocation path is no instruction. */
+/* The scope of a sampled address: its statement, or its instruction there if these are kept. The end of an allocation
+ * path is no instruction. */
 static uint32_t add_statement(struct build *build, const struct raw_node *node, uint32_t at, const struct scope *line)
 {
     uint32_t statement = scopes_child(&build->builder, at, line);
-    if (!build->keeps_instructions || node->type & HPCRUN_NODE_ALLOCATION ||
-        *symbolizer_path(build->symbolizer, node->module) != '/')
+    if (node->type & HPCRUN_NODE_ALLOCATION || !keeps_instructions_of(build, node->module))
         return statement;
     const struct scope instruction = {.kind = SCOPE_INSTRUCTION,
                                       .file = line->file,

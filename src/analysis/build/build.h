@@ -67,7 +67,7 @@ struct build {
         uint32_t scope;   /* 0: it would not stand elsewhere */
         bool is_parallel; /* the node is such a library's code, or the profiler's called by it */
     } * called_from;      /* [n_nodes] where code stands that a library for parallel work calls back */
-    uint8_t *hidden; /* [n_nodes] frames of Python's interpreter that the frames of Python stand for */
+    uint8_t *hidden;      /* [n_nodes] frames of Python's interpreter that the frames of Python stand for */
 };
 
 /* Scopes [n_nodes] of the nodes of the tree, freed by the caller: the scope that a node's own values belong to, and the
@@ -83,6 +83,12 @@ int build_model(struct build *build, struct build_scopes *scopes, struct error *
 
 /* Computes inclusive values and the value of one sample, once own has the sums of all threads.  err: ERR_MEMORY */
 int build_sums(struct model *model, struct error *err);
+
+struct code_frame;
+/* build.c: the scope of a call in a module below parent, at the innermost frame there. Where instructions are kept,
+ * each call instruction has its own. vaddr: return address - 1 */
+uint32_t build_add_call(struct build *build, uint32_t module, uint32_t parent, const struct code_frame *frame,
+                        uint64_t vaddr);
 
 /* variables.c: the row of a variable node (role ROLE_VARIABLE or ROLE_REASON) and its scope below parent. Sets
  * node->variable. Returns the scope. */

@@ -11,11 +11,17 @@ static bool compares_line(const struct scope *scope)
     return scope->kind != SCOPE_PROC || scope->role == ROLE_VARIABLE;
 }
 
+/* Instructions, and calls where these are kept. */
+static bool compares_address(const struct scope *scope)
+{
+    return scope->kind == SCOPE_INSTRUCTION || (scope->kind == SCOPE_CALL && scope->module);
+}
+
 static bool same_scope(const struct scope *a, const struct scope *b)
 {
     return a->kind == b->kind && a->role == b->role && a->name == b->name && a->file == b->file &&
            a->module == b->module && (!compares_line(a) || a->line == b->line) &&
-           (a->kind != SCOPE_INSTRUCTION || a->vaddr == b->vaddr);
+           (!compares_address(a) || a->vaddr == b->vaddr);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -28,7 +34,7 @@ static size_t slot_of(const struct scope_builder *builder, uint32_t parent, cons
     uint64_t hash = mix(mix(mix(parent, proto->name), (uint64_t)proto->file << 8 | proto->kind), proto->module);
     if (compares_line(proto))
         hash = mix(hash, proto->line);
-    if (proto->kind == SCOPE_INSTRUCTION)
+    if (compares_address(proto))
         hash = mix(hash, proto->vaddr);
     size_t slot = (size_t)(hash >> 16) & (builder->n_slots - 1);
     for (; builder->slots[slot]; slot = (slot + 1) & (builder->n_slots - 1)) {
@@ -183,7 +189,7 @@ static int compare_scopes(const void *a, const void *b, void *context)
         order = kind_rank(x) - kind_rank(y);
     if (order == 0 && x->kind != SCOPE_PROC)
         order = (x->line > y->line) - (x->line < y->line);
-    if (order == 0 && x->kind == SCOPE_INSTRUCTION)
+    if (order == 0 && compares_address(x) && compares_address(y))
         order = (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
     if (order == 0)
         order = compare_text(model, x->name, y->name);

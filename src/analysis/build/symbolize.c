@@ -106,6 +106,8 @@ struct position {
     uint64_t vaddr;
     uint32_t module;   /* 0 = empty slot */
     uint32_t first, n; /* frames */
+    uint8_t call_bytes;
+    bool has_call_bytes; /* it has been asked for */
 };
 
 /* What the code behind a call does with what it yields. */
@@ -628,6 +630,21 @@ size_t symbolizer_lookup_any(struct symbolizer *symbolizer, uint32_t module, uin
     }
     *frames = &symbolizer->frames[position->first];
     return position->n;
+}
+
+unsigned symbolizer_call_bytes(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr)
+{
+    const struct code_frame *frames;
+    (void)symbolizer_lookup_any(symbolizer, module, vaddr, &frames);
+    struct position *position =
+        symbolizer->n_slots ? &symbolizer->slots[slot_of(symbolizer->slots, symbolizer->n_slots, module, vaddr)] : NULL;
+    struct symbols *symbols = module ? symbolizer_symbols(symbolizer, module) : NULL;
+    if (!position || position->module != module || !symbols)
+        return 0;
+    if (!position->has_call_bytes)
+        position->call_bytes = (uint8_t)call_bytes(symbols, vaddr + 1);
+    position->has_call_bytes = true;
+    return position->call_bytes;
 }
 
 const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id)

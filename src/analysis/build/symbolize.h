@@ -95,6 +95,9 @@ size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_
 size_t symbolizer_lookup_any(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
                              const struct code_frame **frames);
 
+/* How many bytes the call instruction has that vaddr, a return address - 1, lies in; 0: not known. */
+unsigned symbolizer_call_bytes(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr);
+
 /* A nest of loops, whose files are strings of the model. */
 struct code_nest {
     struct structure_nest nest;

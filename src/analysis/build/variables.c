@@ -612,13 +612,9 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     size_t n_frames = symbolizer_lookup(build->symbolizer, node->module, node->ip - 1, &frames);
     uint32_t at = scopes_add_frames(&build->builder, parent, frames, n_frames,
                                     model_string(build->model, symbolizer_path(build->symbolizer, node->module)));
-    struct scope call = {.kind = SCOPE_CALL,
-                         .file = frames[n_frames - 1].file,
-                         .line = frames[n_frames - 1].line,
-                         .vaddr = node->ip - 1};
+    uint32_t call = build_add_call(build, node->module, at, &frames[n_frames - 1], node->ip - 1);
     build->tree->nodes[index].variable = row;
-    return finish(build, row, scopes_child(&build->builder, at, &call), ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION,
-                  node->ip);
+    return finish(build, row, call, ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION, node->ip);
 }
 
 /* The name in a side file: that of a section, "app .bss", begins with the file of the module. */

@@ -124,9 +124,7 @@ static void find_attributes(struct writing *writing)
 
 static uint64_t number_of(const struct writing *writing, enum number which, uint32_t node)
 {
-    size_t attribute = writing->numbers[which];
-    double number = attribute == SIZE_MAX ? 0 : frame_attribute_number(writing->frame, attribute, node);
-    return number > 0 && number < 1e18 ? (uint64_t)number : 0;
+    return stacks_address(writing->frame, writing->numbers[which], node);
 }
 
 static const char *text_of(const struct writing *writing, enum text which, uint32_t node)

@@ -30,6 +30,7 @@ enum { EVENTS_MAX = 200 };
 struct function {
     uint32_t name, file, object; /* of texts */
     uint32_t line;               /* not part of its identity */
+    uint64_t address;            /* where it begins in the object, 0: not known; neither */
 };
 
 /* Where costs are: a line or instruction of a function, or a call there; callee FRAME_NONE: none. */
@@ -122,7 +123,7 @@ static uint32_t find_text(struct writing *writing, const char *text)
 static uint32_t find_function(struct writing *writing, const char *name, const char *file, const char *object,
                               uint32_t line)
 {
-    struct function like = {find_text(writing, name), find_text(writing, file), find_text(writing, object), line};
+    struct function like = {find_text(writing, name), find_text(writing, file), find_text(writing, object), line, 0};
     if (like.name == FRAME_NONE || like.file == FRAME_NONE || like.object == FRAME_NONE)
         return FRAME_NONE;
     size_t at = slots_put(&writing->function_slots, &functions_kind, &writing->functions, &writing->n_functions,
@@ -172,6 +173,7 @@ struct walk {
     uint32_t *last; /* [n_functions] level of the innermost entry, FRAME_NONE: none */
     size_t cap_last;
     bool *is_data;
+    uint64_t *lowest; /* [n_nodes] address of the instructions below in the same machine code, 0: none is known */
 };
 
 static bool is_function(const struct walk *walk, uint32_t node)
@@ -229,11 +231,9 @@ static void leave_levels(struct walk *walk, uint32_t n_levels)
 /* Where a node is in its function: its own place, or that of the function. */
 static struct spot spot_of(const struct walk *walk, uint32_t node)
 {
-    size_t offset = walk->writing->offset;
-    bool has_address = offset != SIZE_MAX && frame_kind(walk->frame, node) == FRAME_INSTRUCTION;
-    double address = has_address ? frame_attribute_number(walk->frame, offset, node) : 0;
+    bool is_entry = is_function(walk, node); /* else an instruction, a call */
     return (struct spot){frame_file(walk->frame, node), frame_line(walk->frame, node),
-                         address > 0 && address < 1e18 ? (uint64_t)address : 0};
+                         is_entry ? 0 : stacks_address(walk->frame, walk->writing->offset, node)};
 }
 
 /* Enters a function: by a call of the one that its parent is in, or as the begin of a path. */
@@ -251,9 +251,13 @@ static bool enter_function(struct walk *walk, uint32_t node, uint32_t parent, st
     bool is_called = state->n_levels > state->base;
     uint32_t caller = is_called ? walk->levels[state->n_levels - 1].function : ROOT;
     struct spot spot = is_called ? spot_of(walk, parent) : (struct spot){"", 0, 0};
+    if (is_called && !spot.address && frame_kind(walk->frame, node) == FRAME_INLINED)
+        spot.address = walk->lowest[node]; /* there is no call: its code begins about there */
     of->call = find_place(writing, caller, function, &spot);
     if (of->call == FRAME_NONE)
         return false;
+    if (!writing->functions[function].address)
+        writing->functions[function].address = stacks_address(walk->frame, writing->offset, node);
     uint32_t above = walk->last[function];
     of->is_again = above != FRAME_NONE && above >= state->base;
     walk->levels[state->n_levels] = (struct level){function, above};
@@ -315,9 +319,10 @@ static int find_places(struct writing *writing, struct error *err)
                         .frame = writing->job->frame,
                         .states = malloc((n + 1) * sizeof *walk.states),
                         .levels = malloc((n + 1) * sizeof *walk.levels),
-                        .is_data = stacks_data_nodes(writing->job->frame, &has_code)};
+                        .is_data = stacks_data_nodes(writing->job->frame, &has_code),
+                        .lowest = stacks_lowest(writing->job->frame, writing->offset)};
     writing->of = malloc((n + 1) * sizeof *writing->of);
-    bool ok = walk.states && walk.levels && walk.is_data && writing->of &&
+    bool ok = walk.states && walk.levels && walk.is_data && walk.lowest && writing->of &&
               find_function(writing, "<root>", "", "", 0) == ROOT;
     for (size_t i = 0; ok && i < n; i++)
         has_data |= walk.is_data[i];
@@ -326,6 +331,7 @@ static int find_places(struct writing *writing, struct error *err)
     free(walk.levels);
     free(walk.last);
     free(walk.is_data);
+    free(walk.lowest);
     return ok ? 0 : error_memory(err);
 }
 
@@ -550,7 +556,7 @@ static void put_call(struct writing *writing, struct known *known, uint32_t inde
         put_name(writing, "cfi", known->files, callee->file);
     put_name(writing, "cfn", known->functions, callee->name);
     buf_printf(writing->out, "calls=%" PRIu64 " ", place->n_calls);
-    callgrind_put_position(writing->out, writing->has_addresses, 0, callee->line);
+    callgrind_put_position(writing->out, writing->has_addresses, callee->address, callee->line);
     buf_printf(writing->out, "\n");
     put_costs(writing, index);
 }
@@ -565,7 +571,7 @@ static void put_function(struct writing *writing, struct known *known, const uin
     put_name(writing, "fl", known->files, function->file);
     put_name(writing, "fn", known->functions, function->name);
     if (writing->places[order[0]].file != file || writing->places[order[0]].callee != FRAME_NONE) {
-        callgrind_put_position(writing->out, writing->has_addresses, 0, function->line);
+        callgrind_put_position(writing->out, writing->has_addresses, function->address, function->line);
         buf_printf(writing->out, " 0\n");
     }
     for (size_t i = 0; i < n; i++) {
@@ -624,14 +630,6 @@ static void drop_empty(struct writing *writing)
     writing->n_events = n;
 }
 
-static bool has_total(const struct writing *writing)
-{
-    size_t i = 0;
-    while (i < writing->n_events && writing->events[i].total == 0)
-        i++;
-    return i < writing->n_events;
-}
-
 static void fini(struct writing *writing)
 {
     for (size_t i = 0; i < writing->n_events; i++) {
@@ -662,11 +660,12 @@ static int write_form(const struct frame_job *job, bool is_data, struct buf *out
         code = find_places(&writing, err);
     for (size_t i = 0; code == 0 && i < writing.n_events; i++)
         code = add_costs(&writing, &writing.events[i], err);
-    if (code == 0 && !has_total(&writing))
+    if (code == 0)
+        drop_empty(&writing);
+    if (code == 0 && writing.n_events == 1 && writing.events->total == 0)
         code = error_set(err, ERR_NOT_FOUND, "there is nothing to show: no %s has a cost of its own",
                          is_data ? "variable" : "node");
     if (code == 0) {
-        drop_empty(&writing);
         put_head(&writing);
         code = put_body(&writing, err);
         put_totals(&writing, "\ntotals");

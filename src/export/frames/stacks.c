@@ -18,6 +18,31 @@ bool stacks_is_place(const struct frame *frame, uint32_t node)
     return kind == FRAME_LINE || kind == FRAME_CALL || kind == FRAME_INSTRUCTION;
 }
 
+uint64_t stacks_address(const struct frame *frame, size_t offset, uint32_t node)
+{
+    double address = offset != SIZE_MAX ? frame_attribute_number(frame, offset, node) : 0;
+    return address > 0 && address < 1e18 ? (uint64_t)address : 0;
+}
+
+uint64_t *stacks_lowest(const struct frame *frame, size_t offset)
+{
+    uint32_t n = (uint32_t)frame_n_nodes(frame);
+    uint64_t *lowest = calloc((size_t)n + 1, sizeof *lowest);
+    for (uint32_t node = n; lowest && offset != SIZE_MAX && node-- > 0;) {
+        size_t n_parents;
+        const uint32_t *parents = frame_parents(frame, node, &n_parents);
+        enum frame_kind kind = frame_kind(frame, node);
+        uint64_t own = frame_kind_is_function(kind) ? 0 : stacks_address(frame, offset, node);
+        if (own && (!lowest[node] || own < lowest[node]))
+            lowest[node] = own;
+        if (kind == FRAME_FUNCTION || !lowest[node] || !n_parents)
+            continue;
+        uint64_t *above = &lowest[parents[0]];
+        *above = !*above || lowest[node] < *above ? lowest[node] : *above;
+    }
+    return lowest;
+}
+
 static uint32_t parent_of(const struct frame *frame, uint32_t node)
 {
     size_t n;

@@ -76,6 +76,12 @@ bool *stacks_data_nodes(const struct frame *frame, bool *has_code);
 /* Whether a node is a place within the function or loop around it: a line, a call, an instruction. */
 bool stacks_is_place(const struct frame *frame, uint32_t node);
 
+/* The number of a node in an attribute of addresses, or of lines; 0: none is known. offset: SIZE_MAX: there is none */
+uint64_t stacks_address(const struct frame *frame, size_t offset, uint32_t node);
+
+/* The lowest address below each node of a tree in the same machine code: malloc'ed, NULL when out of memory. */
+uint64_t *stacks_lowest(const struct frame *frame, size_t offset);
+
 /* A name, "?" where there is none (NULL or empty); control characters and bytes that are not UTF-8 are \xNN. */
 void stacks_put_name(struct buf *out, const char *name);
 

@@ -343,7 +343,7 @@ static bool code_init(struct code *code, struct symbols *symbols, uint64_t vaddr
     return code->returns;
 }
 
-/* The instruction at vaddr; a call that does not return is CFG_END. */
+/* The instruction at vaddr; a call that is known not to return is CFG_END. */
 static void decode(const struct code *code, uint64_t vaddr, struct cfg_insn *insn)
 {
     uint64_t n_bytes = 0;
@@ -352,7 +352,8 @@ static void decode(const struct code *code, uint64_t vaddr, struct cfg_insn *ins
     if (!bytes || n_bytes == 0)
         return;
     cfg_decode(code->decoder, bytes, n_bytes, vaddr, insn);
-    if (insn->kind == CFG_CALL && insn->value && returns_never(code->returns, insn->value, insn->by_slot, false))
+    if (code->returns && insn->kind == CFG_CALL && insn->value &&
+        returns_never(code->returns, insn->value, insn->by_slot, false))
         insn->kind = CFG_END;
 }
 
@@ -391,13 +392,20 @@ static bool is_same_line(struct symbols *symbols, uint64_t a, uint64_t b)
     return n > 0 && n == m && x[n - 1].line && x[n - 1].line == y[n - 1].line && x[n - 1].die == y[n - 1].die;
 }
 
+/* The last instruction that begins before end, of those in a row from start on. */
+static struct cfg_insn insn_before(const struct code *code, uint64_t start, uint64_t end)
+{
+    struct cfg_insn insn = {0};
+    for (uint64_t at = start; at < end; at += insn.len_bytes)
+        decode(code, at, &insn);
+    return insn;
+}
+
 /* Collects the line's calls; false when the one that returns to return_vaddr is not among them. */
 static bool find_calls(struct code *code, uint64_t return_vaddr, size_t *own)
 {
     struct cfg_insn insn = {0};
-    for (uint64_t at = code->low; at < return_vaddr; at += insn.len_bytes)
-        decode(code, at, &insn);
-    const struct cfg_insn call = insn;
+    const struct cfg_insn call = insn_before(code, code->low, return_vaddr);
     if (call.vaddr + call.len_bytes != return_vaddr || call.kind != CFG_CALL || !call.value)
         return false;
     for (uint64_t at = code->low; at < code->high; at += insn.len_bytes) {
@@ -430,4 +438,27 @@ size_t call_order_find(struct symbols *symbols, uint64_t return_vaddr, size_t *r
     }
     code_fini(&code);
     return n;
+}
+
+unsigned call_bytes(struct symbols *symbols, uint64_t return_vaddr)
+{
+    GElf_Addr bias = 0;
+    uint64_t start = 0, end = 0;
+    struct code code = {.symbols = symbols};
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    Elf *elf = symbols->module ? dwfl_module_getelf(symbols->module, &bias) : NULL;
+    if (!elf)
+        return 0;
+    code_image_init(&code.image, elf, bias);
+    if (code.image.machine == EM_AARCH64 || code.image.machine == EM_PPC64)
+        return 4;
+    if (!symbols_unwind_range(symbols, return_vaddr - 1, &start, &end) &&
+        symbols_lookup(symbols, return_vaddr - 1, frames) > 0)
+        start = frames[0].low_vaddr;
+    if (code.image.machine != EM_X86_64 || !start || return_vaddr - start > FUNCTION_BYTES_MAX)
+        return 0;
+    code.decoder = cfg_decoder_new();
+    const struct cfg_insn call = code.decoder ? insn_before(&code, start, return_vaddr) : (struct cfg_insn){0};
+    free(code.decoder);
+    return call.kind == CFG_CALL && call.vaddr + call.len_bytes == return_vaddr ? call.len_bytes : 0;
 }

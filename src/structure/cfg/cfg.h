@@ -253,6 +253,9 @@ bool returns_never(struct returns *returns, uint64_t callee, bool by_slot, bool 
  * after the other on all paths through the function, or when that is not known. */
 size_t call_order_find(struct symbols *symbols, uint64_t return_vaddr, size_t *rank);
 
+/* How many bytes the call instruction has that returns to return_vaddr; 0: none is known there. */
+unsigned call_bytes(struct symbols *symbols, uint64_t return_vaddr);
+
 /* --- private part --- */
 
 /* cfg-usual.c: decodes the instruction in bytes [n_bytes] at vaddr if its encoding is a usual one, with the result that
