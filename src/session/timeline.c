@@ -161,6 +161,25 @@ static int make_levels(const struct stream_namer *namer, const struct levels_pla
     return code;
 }
 
+/* Makes levels that are kept of a large recording, of which no event is kept: who asks for these reads them then.
+ * False: it is none of those, or there is no place for them. */
+static bool pass_kept(const struct levels_places *kept, const char *path, struct time_stream *of)
+{
+    enum { EVENT_BYTES_LEAST = 28 };
+    const struct buf *places[] = {&kept->beside, &kept->cached};
+    int code = of->key.n_bytes < KEPT_MIN * EVENT_BYTES_LEAST ? ERR_UNSUPPORTED : ERR_IO;
+    for (size_t i = 0; i < sizeof places / sizeof *places && code == ERR_IO; i++) {
+        struct error ignored = {0};
+        if (places[i]->len_bytes && !places[i]->failed)
+            code = levels_make_passing(path, &of->key, places[i]->data, KEPT_MIN, &of->levels, &of->stream,
+                                       &of->n_events, &ignored);
+        if (code == 0 && places[i] == &kept->cached)
+            levels_trim_cache(kept->cached.data);
+    }
+    of->is_shell = code == 0;
+    return of->is_shell;
+}
+
 static int open_one(struct recording *wanted, const struct stream_namer *namer, struct time_stream *of,
                     struct error *err)
 {
@@ -170,7 +189,7 @@ static int open_one(struct recording *wanted, const struct stream_namer *namer, 
     of->wanted = wanted;
     of->key = levels_key_of(wanted->file);
     bool is_plain = !wanted->has_couplebreak && !wanted->buffer; /* else its levels are not those of the whole file */
-    if (!is_plain || !find_kept(&kept, wanted->file, of))
+    if (!is_plain || (!find_kept(&kept, wanted->file, of) && !pass_kept(&kept, wanted->file, of)))
         code = make_levels(namer, is_plain ? &kept : NULL, of, err);
     code = code ? code : take_topologies(of, err);
     levels_places_fini(&kept);

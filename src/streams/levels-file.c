@@ -20,7 +20,7 @@
 #include "streams/parts.h"
 
 #define MAGIC "LOCUSTIM"
-enum { FILE_VERSION = 3, CHUNK = 1 << 20, N_TEXTS = 7 };
+enum { FILE_VERSION = 4, CHUNK = 1 << 20, N_TEXTS = 7 };
 
 /* What is known of a task. */
 struct file_task {
@@ -58,15 +58,35 @@ static uint64_t add_word(uint64_t sum, uint64_t word)
     return sum ^ sum >> 29;
 }
 
-static uint64_t add_words(uint64_t sum, const void *bytes, size_t n_bytes)
+static void add_words(struct levels_summing *sum, const void *bytes, size_t n_bytes)
 {
-    const char *at = bytes;
-    uint64_t word;
-    for (size_t i = 0; i + sizeof word <= n_bytes; i += sizeof word) {
-        memcpy(&word, at + i, sizeof word);
-        sum = add_word(sum, word);
+    const char *at = bytes, *end = at + n_bytes / 8 * 8;
+    uint64_t word, words[4], a, b, c, d;
+    for (; at < end && sum->n % 4; at += sizeof word, sum->n++) {
+        memcpy(&word, at, sizeof word);
+        sum->lanes[sum->n % 4] = add_word(sum->lanes[sum->n % 4], word);
     }
-    return sum;
+    a = sum->lanes[0], b = sum->lanes[1], c = sum->lanes[2], d = sum->lanes[3];
+    for (; end - at >= (ptrdiff_t)sizeof words; at += sizeof words, sum->n += 4) {
+        memcpy(words, at, sizeof words);
+        a = add_word(a, words[0]);
+        b = add_word(b, words[1]);
+        c = add_word(c, words[2]);
+        d = add_word(d, words[3]);
+    }
+    sum->lanes[0] = a, sum->lanes[1] = b, sum->lanes[2] = c, sum->lanes[3] = d;
+    for (; at < end; at += sizeof word, sum->n++) {
+        memcpy(&word, at, sizeof word);
+        sum->lanes[sum->n % 4] = add_word(sum->lanes[sum->n % 4], word);
+    }
+}
+
+static uint64_t sum_of(const struct levels_summing *sum)
+{
+    uint64_t all = sum->n;
+    for (size_t i = 0; i < 4; i++)
+        all = add_word(all, sum->lanes[i]);
+    return all;
 }
 
 struct levels_key levels_key_of(const char *recording)
@@ -127,6 +147,64 @@ static bool map(int fd, size_t n_file, const struct levels_file_header *header, 
     return true;
 }
 
+/* The next text, which ends before end; NULL: there is none. */
+static const char *next_text(const char **at, const char *end)
+{
+    const char *text = *at, *zero = text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
+    *at = zero ? zero + 1 : end;
+    return zero ? text : NULL;
+}
+
+/* Takes a text if there is one; false: out of memory, or the file ends. */
+static bool take_text(const char **at, const char *end, char **text)
+{
+    const char *found = next_text(at, end);
+    if (found && *found == '+')
+        *text = strdup(found + 1);
+    return found && (*text || *found != '+');
+}
+
+/* A stream without events that says what the recording is. NULL: out of memory, or the texts are none. */
+static struct stream *shell_of(const struct levels_file_header *header, const struct levels *mapped, const char *path)
+{
+    const struct file_task *tasks = (void *)(mapped->times + mapped->n_times);
+    const char *texts = (const char *)(tasks + header->n_tasks);
+    const char *end = texts + header->n_text_bytes;
+    struct stream *shell = calloc(1, sizeof *shell);
+    char *kind = NULL;
+    bool ok = shell && (shell->path = strdup(path)) && take_text(&texts, end, &kind) &&
+              take_text(&texts, end, &shell->host) && take_text(&texts, end, &shell->system) &&
+              take_text(&texts, end, &shell->clock_text) && take_text(&texts, end, &shell->possible) &&
+              take_text(&texts, end, &shell->online) && take_text(&texts, end, &shell->note);
+    if (shell) {
+        shell->kind = kind && strcmp(kind, "perf.data") == 0 ? "perf.data" : "trace.dat";
+        shell->tier = (enum stream_tier)header->tier;
+        shell->clock = (enum stream_clock)header->clock;
+        shell->has_wall = header->has_wall;
+        shell->wall_ns = header->wall_ns;
+        shell->trace_id = header->trace_id;
+        shell->n_lost = header->n_lost;
+        shell->n_lost_places = header->n_lost_places;
+        shell->n_cpus = header->n_stream_cpus;
+        shell->is_synthesised = header->is_synthesised;
+        shell->tasks = calloc(header->n_tasks + 1, sizeof *shell->tasks);
+    }
+    free(kind);
+    ok = ok && shell->tasks;
+    for (size_t i = 0; ok && i < header->n_tasks; i++) {
+        shell->tasks[i] = (struct stream_task){.task = tasks[i].task,
+                                               .process = tasks[i].process,
+                                               .n_events = tasks[i].n_events,
+                                               .is_own = tasks[i].is_own};
+        shell->n_tasks++;
+        const char *comm = tasks[i].has_comm ? next_text(&texts, end) : NULL;
+        ok = !tasks[i].has_comm || (comm && (shell->tasks[i].comm = strdup(comm)));
+    }
+    if (!ok)
+        stream_close(shell);
+    return ok ? shell : NULL;
+}
+
 /* --- writing --- */
 
 void levels_file_put(struct levels_file *file, const void *bytes, size_t n_bytes)
@@ -134,7 +212,7 @@ void levels_file_put(struct levels_file *file, const void *bytes, size_t n_bytes
     const char *at = bytes;
     if (file->failed)
         return;
-    file->sum = add_words(file->sum, bytes, n_bytes);
+    add_words(&file->sum, bytes, n_bytes);
     while (n_bytes && !file->failed) {
         ssize_t n = write(file->fd, at, n_bytes);
         file->failed = n < 0 && errno != EINTR;
@@ -208,41 +286,45 @@ static bool publish(int fd, const char *name, const char *path)
     return is_named && rename(name, path) == 0;
 }
 
-/* Whether the disk has room for levels of so many events: else they would be made in vain. */
-static bool has_room(int fd, uint64_t n_events)
+/* Whether the disk has room for levels: else they would be made in vain. */
+static bool has_room(int fd, uint64_t n_bytes)
 {
-    enum { EVENT_BYTES_LIKELY = 44 };
     struct statvfs info;
     return fstatvfs(fd, &info) != 0 || info.f_blocks == 0 || info.f_frsize == 0 ||
-           info.f_bavail >= n_events / info.f_frsize * EVENT_BYTES_LIKELY;
+           info.f_bavail >= n_bytes / info.f_frsize;
 }
 
-int levels_file_begin(struct levels_file *file, const struct stream *stream, const struct levels_key *key,
-                      const char *path, struct error *err)
+bool levels_file_takes(const struct stream *stream)
 {
     bool is_known = strcmp(stream->kind, "trace.dat") == 0 || strcmp(stream->kind, "perf.data") == 0;
-    *file = (struct levels_file){.stream = stream, .key = key, .path = path, .fd = -1};
-    if (!is_known || stream->n_events == 0 || stream->couplebreak_on || !key->n_bytes)
-        return error_set(err, ERR_UNSUPPORTED, "%.600s: has no levels to be kept", stream->path);
+    return is_known && stream->n_events > 0 && !stream->couplebreak_on;
+}
+
+int levels_file_begin(struct levels_file *file, const struct levels_key *key, const char *path, uint64_t n_bytes,
+                      struct error *err)
+{
+    *file = (struct levels_file){.key = key, .path = path, .fd = -1};
+    if (!key->n_bytes)
+        return error_set(err, ERR_UNSUPPORTED, "%.600s: would be of no file", path);
     file->header = malloc(sizeof *file->header);
-    put_texts(stream, &file->texts);
     buf_printf(&file->name, "%s.XXXXXX", path);
-    if (!file->header || file->texts.failed || file->name.failed)
+    if (!file->header || file->name.failed)
         return error_memory(err);
     file->fd = open_unnamed(path, file->name.data);
-    if (file->fd >= 0 && !has_room(file->fd, stream->n_events))
+    if (file->fd >= 0 && !has_room(file->fd, n_bytes))
         return error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(ENOSPC));
     return file->fd < 0 ? error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(errno)) : 0;
 }
 
 void levels_file_put_head(struct levels_file *file, const struct levels *levels)
 {
+    put_texts(file->stream, &file->texts);
     *file->header = header_for(file->key);
     describe(file->header, levels, file->stream);
     file->header->n_text_bytes = file->texts.len_bytes;
     file->header->n_index_bytes = file->index.len_bytes;
-    file->header->own_sum = add_words(0, file->header, sizeof *file->header);
-    file->failed = file->index.failed;
+    file->header->own_sum = levels_sum(file->header, sizeof *file->header);
+    file->failed = file->index.failed || file->texts.failed;
     levels_file_put(file, file->header, sizeof *file->header);
     levels_file_put(file, levels->rows, levels->n_rows * sizeof *levels->rows);
 }
@@ -257,22 +339,28 @@ static void put_end(struct levels_file *file)
     }
     levels_file_put(file, file->texts.data, file->texts.len_bytes);
     levels_file_put(file, file->index.data, file->index.len_bytes);
-    file->header->sum = file->sum;
+    file->header->sum = sum_of(&file->sum);
     file->failed = file->failed ||
                    pwrite(file->fd, file->header, sizeof *file->header, 0) != (ssize_t)sizeof *file->header ||
                    fchmod(file->fd, file->key->mode & S_IROTH ? 0644 : 0600) != 0;
 }
 
-int levels_file_finish(struct levels_file *file, struct levels *levels, struct error *err)
+int levels_file_finish(struct levels_file *file, struct levels *levels, struct stream **shell, struct error *err)
 {
     struct stat info;
     struct levels mapped;
     put_end(file);
     if (file->failed || fstat(file->fd, &info) != 0 || !map(file->fd, (size_t)info.st_size, file->header, &mapped))
         return error_set(err, ERR_IO, "%.600s: cannot write: %s", file->path, strerror(errno));
-    if (!publish(file->fd, file->name.data, file->path)) {
+    if (shell)
+        *shell = shell_of(file->header, &mapped, file->stream->path);
+    bool has_shell = !shell || *shell;
+    if (!has_shell || !publish(file->fd, file->name.data, file->path)) {
         levels_fini(&mapped);
-        return error_set(err, ERR_IO, "%.600s: cannot write: %s", file->path, strerror(errno));
+        if (shell)
+            stream_close(*shell);
+        return has_shell ? error_set(err, ERR_IO, "%.600s: cannot write: %s", file->path, strerror(errno))
+                         : error_memory(err);
     }
     file->is_done = true;
     levels_fini(levels);
@@ -338,20 +426,21 @@ static bool is_whole(int fd, uint64_t n_file, const struct levels_file_header *w
     if (!is_wanted(fd, n_file, wanted, header))
         return false;
     struct levels_file_header first = *header;
+    struct levels_summing sum = {.n = 0};
     char *chunk = malloc(CHUNK);
     uint64_t at = sizeof first;
     first.sum = 0;
-    uint64_t sum = add_words(0, &first, sizeof first);
+    add_words(&sum, &first, sizeof first);
     while (chunk && at < n_file) {
         size_t n_wanted = n_file - at < CHUNK ? (size_t)(n_file - at) : CHUNK;
         ssize_t n = pread(fd, chunk, n_wanted, (off_t)at);
         if (n != (ssize_t)n_wanted)
             break;
-        sum = add_words(sum, chunk, n_wanted);
+        add_words(&sum, chunk, n_wanted);
         at += n_wanted;
     }
     free(chunk);
-    return at == n_file && sum == header->sum;
+    return at == n_file && sum_of(&sum) == header->sum;
 }
 
 /* Whether what rows have lies in the file, each behind the one before. */
@@ -370,63 +459,6 @@ static bool rows_fit(const struct levels *levels)
                 return false;
     }
     return true;
-}
-
-/* The next text, which ends before end; NULL: there is none. */
-static const char *next_text(const char **at, const char *end)
-{
-    const char *text = *at, *zero = text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
-    *at = zero ? zero + 1 : end;
-    return zero ? text : NULL;
-}
-
-/* Takes a text if there is one; false: out of memory, or the file ends. */
-static bool take_text(const char **at, const char *end, char **text)
-{
-    const char *found = next_text(at, end);
-    if (found && *found == '+')
-        *text = strdup(found + 1);
-    return found && (*text || *found != '+');
-}
-
-/* A stream without events that says what the recording is. NULL: out of memory, or the texts are none. */
-static struct stream *make_shell(const struct levels_file_header *header, const char *path,
-                                 const struct file_task *tasks, const char *texts)
-{
-    const char *end = texts + header->n_text_bytes;
-    struct stream *shell = calloc(1, sizeof *shell);
-    char *kind = NULL;
-    bool ok = shell && (shell->path = strdup(path)) && take_text(&texts, end, &kind) &&
-              take_text(&texts, end, &shell->host) && take_text(&texts, end, &shell->system) &&
-              take_text(&texts, end, &shell->clock_text) && take_text(&texts, end, &shell->possible) &&
-              take_text(&texts, end, &shell->online) && take_text(&texts, end, &shell->note);
-    if (shell) {
-        shell->kind = kind && strcmp(kind, "perf.data") == 0 ? "perf.data" : "trace.dat";
-        shell->tier = (enum stream_tier)header->tier;
-        shell->clock = (enum stream_clock)header->clock;
-        shell->has_wall = header->has_wall;
-        shell->wall_ns = header->wall_ns;
-        shell->trace_id = header->trace_id;
-        shell->n_lost = header->n_lost;
-        shell->n_lost_places = header->n_lost_places;
-        shell->n_cpus = header->n_stream_cpus;
-        shell->is_synthesised = header->is_synthesised;
-        shell->tasks = calloc(header->n_tasks + 1, sizeof *shell->tasks);
-    }
-    free(kind);
-    ok = ok && shell->tasks;
-    for (size_t i = 0; ok && i < header->n_tasks; i++) {
-        shell->tasks[i] = (struct stream_task){.task = tasks[i].task,
-                                               .process = tasks[i].process,
-                                               .n_events = tasks[i].n_events,
-                                               .is_own = tasks[i].is_own};
-        shell->n_tasks++;
-        const char *comm = tasks[i].has_comm ? next_text(&texts, end) : NULL;
-        ok = !tasks[i].has_comm || (comm && (shell->tasks[i].comm = strdup(comm)));
-    }
-    if (!ok)
-        stream_close(shell);
-    return ok ? shell : NULL;
 }
 
 /* Opens what levels_make_kept has kept, if somebody may be believed who has written it; -1: it is not. */
@@ -451,7 +483,7 @@ struct parts_index *levels_read_index(const struct levels_key *key, const char *
     if (is_there) {
         plain = header;
         plain.sum = plain.own_sum = 0;
-        is_there = add_words(0, &plain, sizeof plain) == header.own_sum;
+        is_there = levels_sum(&plain, sizeof plain) == header.own_sum;
         at = is_there ? mmap(NULL, n_file, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
     }
     if (fd >= 0)
@@ -461,7 +493,9 @@ struct parts_index *levels_read_index(const struct levels_key *key, const char *
 
 uint64_t levels_sum(const void *bytes, size_t n_bytes)
 {
-    return add_words(0, bytes, n_bytes);
+    struct levels_summing sum = {.n = 0};
+    add_words(&sum, bytes, n_bytes);
+    return sum_of(&sum);
 }
 
 bool levels_map(const char *recording, const struct levels_key *key, const char *path, struct levels *levels,
@@ -475,9 +509,7 @@ bool levels_map(const char *recording, const struct levels_key *key, const char 
         return false;
     bool is_there = is_whole(fd, n_file, &wanted, &header) && map(fd, n_file, &header, levels);
     if (is_there) {
-        const struct file_task *tasks = (void *)(levels->times + levels->n_times);
-        const char *texts = (const char *)(tasks + header.n_tasks);
-        *shell = rows_fit(levels) ? make_shell(&header, recording, tasks, texts) : NULL;
+        *shell = rows_fit(levels) ? shell_of(&header, levels, recording) : NULL;
         is_there = *shell;
         if (!is_there)
             levels_fini(levels);

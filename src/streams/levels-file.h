@@ -9,24 +9,33 @@
 
 struct levels_file_header;
 
+/* A sum over words that come piece by piece: of each of four in turn, which the processor sums at a time. */
+struct levels_summing {
+    uint64_t lanes[4];
+    uint64_t n; /* words */
+};
+
 /* A file that is being written. */
 struct levels_file {
-    const struct stream *stream; /* borrowed, as key and path, until it is dropped */
-    const struct levels_key *key;
+    const struct levels_key *key; /* borrowed, as path and stream, until it is dropped */
     const char *path;
+    const struct stream *stream;       /* of the levels, set before the head is put */
     struct buf name;                   /* that it may have until it is whole */
     struct buf texts;                  /* behind the levels */
     struct buf index;                  /* that it ends with (parts.h), set before the head is put */
     struct levels_file_header *header; /* of what is written */
     int fd;                            /* -1: nothing is open */
-    uint64_t sum;
+    struct levels_summing sum;
     bool failed, is_done;
 };
 
-/* Opens one for the levels of a stream: see levels_make_kept. Ends with levels_file_finish or levels_file_drop, also
- * when it fails.  err: ERR_IO, ERR_UNSUPPORTED, ERR_MEMORY */
-int levels_file_begin(struct levels_file *file, const struct stream *stream, const struct levels_key *key,
-                      const char *path, struct error *err);
+/* Opens one for levels of about so many bytes of the recording that key is of: see levels_make_kept. Ends with
+ * levels_file_finish or levels_file_drop, also when it fails.  err: ERR_IO, ERR_UNSUPPORTED, ERR_MEMORY */
+int levels_file_begin(struct levels_file *file, const struct levels_key *key, const char *path, uint64_t n_bytes,
+                      struct error *err);
+
+/* Whether levels of a stream may be kept: its recording is a file that says all of it. */
+bool levels_file_takes(const struct stream *stream);
 
 /* Writes the head, which says how many of each part there are, and the rows. A failure shows at the end. */
 void levels_file_put_head(struct levels_file *file, const struct levels *levels);
@@ -35,9 +44,9 @@ void levels_file_put_head(struct levels_file *file, const struct levels *levels)
  * nothing is written. */
 void levels_file_put(struct levels_file *file, const void *bytes, size_t n_bytes);
 
-/* Ends the file, gives it its name, and maps it: *levels are those in it, and what they were is freed.  err: ERR_IO,
- * ERR_MEMORY */
-int levels_file_finish(struct levels_file *file, struct levels *levels, struct error *err);
+/* Ends the file, gives it its name, and maps it: *levels are those in it, and what they were is freed. shell (NULL:
+ * none is wanted): see levels_map.  err: ERR_IO, ERR_MEMORY */
+int levels_file_finish(struct levels_file *file, struct levels *levels, struct stream **shell, struct error *err);
 
 /* Closes what is open, of which nothing is left if it was not finished. */
 void levels_file_drop(struct levels_file *file);

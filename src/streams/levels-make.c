@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/pages.h"
 #include "base/vec.h"
 #include "streams/couplebreak.h"
 #include "streams/levels-file.h"
@@ -99,7 +98,10 @@ struct making {
     int32_t sample_id;
     bool failed;
     struct parts_making *parts; /* NULL: no index is made */
-    const struct schedule *sched;
+    struct schedule sched;
+    struct schedule_source source; /* where events are handed over */
+    struct schedule_sink sink;
+    int64_t last_ns; /* of the last one */
 };
 
 static uint64_t row_hash(const void *item)
@@ -150,7 +152,7 @@ static void *slab_take(struct making *making, size_t n_bytes)
     if (!slab || slab->n_bytes - slab->n_used < n_bytes) {
         size_t n = slab ? slab->n_bytes * 4 : SLAB_LEAST;
         n = n < SLAB_MOST ? n : SLAB_MOST;
-        struct slab *more = pages_get(n);
+        struct slab *more = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (more == MAP_FAILED)
             return NULL;
         *more = (struct slab){slab, n, sizeof *more};
@@ -300,7 +302,7 @@ static void take(struct making *making, struct growing *row, struct level_stay s
 static void take_piece(void *context, const struct schedule_piece *piece)
 {
     struct making *making = context;
-    parts_making_piece(making->parts, making->sched, piece);
+    parts_making_piece(making->parts, &making->sched, piece);
     struct level_stay stay = {piece->from_ns, piece->to_ns, piece->task, LEVEL_RUNNING, piece->state, 0};
     bool is_run = piece->state == SCHEDULE_RUNNING, has_cpu = piece->cpu != STREAM_NO_CPU;
     if (is_run && has_cpu)
@@ -318,7 +320,7 @@ static void take_piece(void *context, const struct schedule_piece *piece)
 static void take_run(void *context, const struct schedule_run *run)
 {
     struct making *making = context;
-    parts_making_run(making->parts, making->sched, run);
+    parts_making_run(making->parts, &making->sched, run);
     struct growing *row = row_of(making, LEVEL_TASK, run->task);
     if (!row)
         return;
@@ -338,7 +340,7 @@ static unsigned marks_of(const struct making *making, const struct stream_event 
 {
     if (event->id == STREAM_ID_LOST)
         return 1u << LEVEL_LOST;
-    return 1u << LEVEL_EVENT | (couplebreak_is_twin(event->id) ? 1u << LEVEL_TWIN : 0) |
+    return 1u << LEVEL_EVENT | (event->id < 0 && couplebreak_is_twin(event->id) ? 1u << LEVEL_TWIN : 0) |
            (event->id == making->sample_id ? 1u << LEVEL_SAMPLE : 0);
 }
 
@@ -380,11 +382,11 @@ static inline void mark_row(struct making *making, struct growing *row, unsigned
         return;
     row->first_ns = t_ns < row->first_ns ? t_ns : row->first_ns;
     row->last_ns = t_ns > row->last_ns ? t_ns : row->last_ns;
-    for (unsigned mark = 0; marks; mark++, marks >>= 1)
-        if (marks & 1) {
-            row->n_times[mark]++;
-            put_time(making, &row->times[mark], t_ns);
-        }
+    for (; marks; marks &= marks - 1) { /* most have one */
+        unsigned mark = (unsigned)__builtin_ctz(marks);
+        row->n_times[mark]++;
+        put_time(making, &row->times[mark], t_ns);
+    }
 }
 
 /* Takes the marks of an event, which is of a CPU and a task. */
@@ -392,7 +394,7 @@ static void take_event(void *context, const struct stream_event *event)
 {
     struct making *making = context;
     unsigned marks = marks_of(making, event);
-    parts_making_event(making->parts, making->sched, event);
+    parts_making_event(making->parts, &making->sched, event);
     if (event->cpu != STREAM_NO_CPU)
         mark_row(making, row_of(making, LEVEL_CPU, event->cpu), marks, event->t_ns);
     if (event->task > 0)
@@ -409,24 +411,65 @@ static int compare_rows(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Follows the schedule. CPUs without any event have rows, too. index: that of its parts goes there.  err: ERR_MEMORY */
-static int follow(struct making *making, struct buf *index, struct error *err)
+/* Begins with the first event of a stream. CPUs without any have rows, too. */
+static void begin(struct making *making, const struct stream *stream, int64_t begin_ns, bool with_parts)
 {
-    const struct stream *stream = making->stream;
-    const struct schedule_sink sink = {take_piece, take_run, take_event, making, true};
-    struct schedule sched = {0};
-    making->sched = &sched;
+    making->stream = stream;
+    making->sink = (struct schedule_sink){take_piece, take_run, take_event, making, true};
+    making->sample_id = stream_find_id(stream, "locus/sample");
+    making->sample_id = making->sample_id == STREAM_ID_NONE ? STREAM_ID_LOST : making->sample_id;
+    making->parts = with_parts ? parts_making_new(stream) : NULL;
+    making->levels->begin_ns = begin_ns;
+    making->recent = calloc(RECENT, sizeof *making->recent);
+    making->failed = !making->recent;
     for (uint32_t cpu = 0; cpu < stream->n_cpus && cpu < STREAM_NO_CPU && !making->failed; cpu++)
         (void)row_of(making, LEVEL_CPU, (int32_t)cpu);
     making->n_cpus = making->failed ? 0 : making->n;
-    int code = making->failed ? error_memory(err) : schedule_analyse(stream, NULL, &sink, &sched, err);
-    if (code == 0 && index)
-        parts_making_put(making->parts, &sched, index);
-    schedule_close(&sched);
-    for (size_t i = 0; code == 0 && i < making->n; i++)
-        if (making->rows[i].known_ns < making->levels->end_ns)
-            know_until(making, &making->rows[i], making->levels->end_ns);
-    return making->failed ? error_memory(err) : code;
+}
+
+/* All rows are known up to the end.  err: ERR_MEMORY */
+static int end(struct making *making, int64_t end_ns, struct error *err)
+{
+    making->levels->end_ns = end_ns;
+    for (size_t i = 0; i < making->n && !making->failed; i++)
+        if (making->rows[i].known_ns < end_ns)
+            know_until(making, &making->rows[i], end_ns);
+    return making->failed ? error_memory(err) : 0;
+}
+
+/* Follows the schedule of a stream that has its events.  err: ERR_MEMORY */
+static int follow(struct making *making, const struct stream *stream, bool with_parts, struct error *err)
+{
+    size_t n = stream->n_events;
+    begin(making, stream, n ? stream->events[0].t_ns : 0, with_parts);
+    int code = making->failed ? error_memory(err) : schedule_analyse(stream, NULL, &making->sink, &making->sched, err);
+    return code ? code : end(making, n ? stream->events[n - 1].t_ns : 0, err);
+}
+
+/* The next event of a stream that does not keep them. Which types it has events of is not known yet: all. */
+static void follow_event(void *context, const struct stream *stream, const struct stream_event *event)
+{
+    struct making *making = context;
+    if (!making->stream) {
+        begin(making, stream, event->t_ns, true);
+        schedule_source_expect(&making->source, stream);
+        schedule_begin(&making->sched, &making->source, NULL, &making->sink, event->t_ns);
+    }
+    making->last_ns = event->t_ns;
+    if (!making->failed && !making->sched.failed)
+        schedule_follow(&making->sched, &making->source, event);
+}
+
+/* They have all been handed over.  err: ERR_MEMORY, ERR_UNSUPPORTED (what was expected of its types does not hold) */
+static int follow_end(struct making *making, struct stream *stream, struct error *err)
+{
+    struct schedule_source source;
+    schedule_source_init(&source, stream);
+    if (!making->stream || source.waking_id != making->source.waking_id)
+        return error_set(err, ERR_UNSUPPORTED, "%.600s: has no events of a type that it describes", stream->path);
+    making->sched.end_ns = making->last_ns;
+    int code = schedule_finish(&making->sched, err);
+    return code ? code : end(making, making->last_ns, err);
 }
 
 /* Where the parts of each row lie; *n_...: how many there are in all. */
@@ -515,9 +558,7 @@ static void settle_times(const struct making *making, int64_t *times, struct lev
 
 static void *array(size_t n, size_t each)
 {
-    void *at = n < SIZE_MAX / 2 / each ? malloc((n + 1) * each) : NULL;
-    pages_want_large(at, n * each);
-    return at;
+    return n < SIZE_MAX / 2 / each ? malloc((n + 1) * each) : NULL;
 }
 
 /* Fills stays, blocks and tops. */
@@ -557,6 +598,12 @@ static int fill_times(const struct making *making, struct levels_file *file, str
 static int fill(struct making *making, struct levels_file *file, struct error *err)
 {
     struct levels *levels = making->levels;
+    if (file) {
+        file->stream = making->stream;
+        parts_making_put(making->parts, &making->sched, &file->index);
+        parts_making_free(making->parts);
+        making->parts = NULL;
+    }
     qsort(making->rows, making->n, sizeof *making->rows, compare_rows);
     slots_fini(&making->slots); /* the rows have moved */
     levels->rows = calloc(making->n + 1, sizeof *levels->rows);
@@ -569,25 +616,29 @@ static int fill(struct making *making, struct levels_file *file, struct error *e
     return code ? code : fill_times(making, file, err);
 }
 
+static void making_free(struct making *making)
+{
+    schedule_close(&making->sched);
+    parts_making_free(making->parts);
+    free_slabs(making);
+    free(making->rows);
+    free(making->recent);
+    slots_fini(&making->slots);
+    free(making);
+}
+
+/* Makes levels of a stream that has its events, in a file or (NULL) in memory. */
 static int make(const struct stream *stream, struct levels_file *file, struct levels *levels, struct error *err)
 {
-    struct making making = {
-        .stream = stream, .levels = levels, .recent = calloc(RECENT, sizeof *making.recent), .failed = false};
-    levels->begin_ns = stream->n_events ? stream->events[0].t_ns : 0;
-    levels->end_ns = stream->n_events ? stream->events[stream->n_events - 1].t_ns : 0;
-    making.sample_id = stream_find_id(stream, "locus/sample");
-    making.sample_id = making.sample_id == STREAM_ID_NONE ? STREAM_ID_LOST : making.sample_id;
-    making.parts = file ? parts_making_new(stream) : NULL;
-    int code = making.recent ? follow(&making, file ? &file->index : NULL, err) : error_memory(err);
-    parts_making_free(making.parts);
-    if (code == 0)
-        code = fill(&making, file, err);
-    free_slabs(&making);
-    free(making.rows);
-    free(making.recent);
-    slots_fini(&making.slots);
+    struct making *making = calloc(1, sizeof *making);
+    if (!making)
+        return error_memory(err);
+    making->levels = levels;
+    int code = follow(making, stream, file, err);
+    code = code ? code : fill(making, file, err);
+    making_free(making);
     if (code == 0 && file)
-        code = levels_file_finish(file, levels, err);
+        code = levels_file_finish(file, levels, NULL, err);
     if (code != 0)
         levels_fini(levels);
     return code;
@@ -601,9 +652,47 @@ int levels_make(const struct stream *stream, struct levels *levels, struct error
 int levels_make_kept(const struct stream *stream, const struct levels_key *key, const char *path, struct levels *levels,
                      struct error *err)
 {
+    enum { EVENT_BYTES_LIKELY = 44 };
     struct levels_file file;
-    int code = levels_file_begin(&file, stream, key, path, err);
+    if (!levels_file_takes(stream))
+        return error_set(err, ERR_UNSUPPORTED, "%.600s: has no levels to be kept", stream->path);
+    int code = levels_file_begin(&file, key, path, stream->n_events * EVENT_BYTES_LIKELY, err);
     code = code ? code : make(stream, &file, levels, err);
     levels_file_drop(&file);
+    return code;
+}
+
+/* Whether what has been read is one recording, and worth a file.  err: ERR_UNSUPPORTED */
+static int check_passed(const struct stream *stream, const struct levels_key *key, uint64_t n_least, struct error *err)
+{
+    const struct levels_key after = levels_key_of(stream->path);
+    if (levels_file_takes(stream) && stream->n_events >= n_least && levels_key_is_same(key, &after))
+        return 0;
+    return error_set(err, ERR_UNSUPPORTED, "%.600s: has no levels to be kept", stream->path);
+}
+
+int levels_make_passing(const char *recording, const struct levels_key *key, const char *path, uint64_t n_least,
+                        struct levels *levels, struct stream **shell, uint64_t *n_events, struct error *err)
+{
+    struct levels_file file;
+    struct stream *stream = NULL;
+    struct making *making = calloc(1, sizeof *making);
+    *shell = NULL;
+    if (!making)
+        return error_memory(err);
+    making->levels = levels;
+    const struct stream_taker taker = {follow_event, NULL, making};
+    int code = levels_file_begin(&file, key, path, key->n_bytes, err);
+    code = code ? code : stream_open_passing(recording, &taker, &stream, err);
+    code = code ? code : check_passed(stream, key, n_least, err);
+    code = code ? code : follow_end(making, stream, err);
+    code = code ? code : fill(making, &file, err);
+    making_free(making);
+    *n_events = code == 0 ? stream->n_events : 0;
+    code = code ? code : levels_file_finish(&file, levels, shell, err);
+    stream_close(stream);
+    levels_file_drop(&file);
+    if (code != 0)
+        levels_fini(levels);
     return code;
 }

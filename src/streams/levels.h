@@ -165,6 +165,12 @@ bool levels_key_is_same(const struct levels_key *a, const struct levels_key *b);
 int levels_make_kept(const struct stream *stream, const struct levels_key *key, const char *path, struct levels *levels,
                      struct error *err);
 
+/* The same of a recording that is read for it, of which no event is kept: *shell and *n_events as levels_map gives
+ * them. n_least: of fewer events no file is made.  err: as stream_open and levels_make_kept; ERR_UNSUPPORTED (also: it
+ * is no recording of which that can be done, or it was written meanwhile) */
+int levels_make_passing(const char *recording, const struct levels_key *key, const char *path, uint64_t n_least,
+                        struct levels *levels, struct stream **shell, uint64_t *n_events, struct error *err);
+
 /* Maps what levels_make_kept has kept at path, if it is of the recording with that key, of this version, not damaged,
  * and belongs to the user, to root or to whom the recording belongs; false: it does not, or there is none. *shell, to
  * be closed, is a stream that says what the recording is and has neither events nor types; *n_events: how many the

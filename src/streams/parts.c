@@ -75,13 +75,15 @@ struct parts_making {
     struct making_cpu *file_cpus; /* [n_file_cpus] */
     size_t n_losing;              /* of them have lost records before their next event */
     size_t next_place;            /* no place is made before this event */
+    size_t n_events;              /* that have been passed */
+    int64_t last_ns;              /* of the last one */
     bool failed;
 };
 
 struct parts_making *parts_making_new(const struct stream *stream)
 {
     bool is_known = stream->reader && stream->reader->read_part && !stream->couplebreak_on && !stream->offset_ns;
-    struct parts_making *making = is_known && stream->n_events ? calloc(1, sizeof *making) : NULL;
+    struct parts_making *making = is_known ? calloc(1, sizeof *making) : NULL;
     if (!making)
         return NULL;
     making->stream = stream;
@@ -148,9 +150,10 @@ void parts_making_event(struct parts_making *making, const struct schedule *sche
 {
     if (!making || making->failed)
         return;
-    size_t i = (size_t)(event - making->stream->events);
-    if (i >= making->next_place && making->n_losing == 0 && (i == 0 || event[-1].t_ns < event->t_ns))
+    size_t i = making->n_events++;
+    if (i >= making->next_place && making->n_losing == 0 && (i == 0 || making->last_ns < event->t_ns))
         add_place(making, sched, i, event->t_ns);
+    making->last_ns = event->t_ns;
     struct making_cpu *cpu = event->cpu < making->n_file_cpus ? &making->file_cpus[event->cpu] : NULL;
     if (!cpu || making->failed) {
         making->failed = true;
@@ -234,16 +237,16 @@ static void put_block(const struct parts_making *making, struct place *place, si
 void parts_making_put(struct parts_making *making, const struct schedule *sched, struct buf *out)
 {
     struct buf counts = {0}, texts = {0}, names = {0}, blocks = {0};
-    if (!making || making->failed || making->n_losing)
+    if (!making || making->failed || making->n_losing || !making->n_events)
         return;
     const struct stream *stream = making->stream;
-    add_place(making, sched, stream->n_events, stream->events[stream->n_events - 1].t_ns);
-    struct index_head head = {.n_events = stream->n_events,
+    add_place(making, sched, making->n_events, making->last_ns);
+    struct index_head head = {.n_events = making->n_events,
                               .n_lost = stream->n_lost,
                               .n_lost_places = stream->n_lost_places,
                               .n_file_cpus = making->n_file_cpus,
-                              .begin_ns = stream->events[0].t_ns,
-                              .end_ns = stream->events[stream->n_events - 1].t_ns,
+                              .begin_ns = making->places[0].t_ns,
+                              .end_ns = making->last_ns,
                               .n_places = making->n_places,
                               .n_gaps = sched->n_gaps};
     put_counts(stream, &head, &counts, &texts);

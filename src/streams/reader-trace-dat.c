@@ -18,7 +18,7 @@
 /* Kinds of entries in a page; smaller ones are events of as many words, 0 one whose length is in the next word. */
 enum entry { ENTRY_PADDING = 29, ENTRY_EXTEND = 30, ENTRY_STAMP = 31 };
 
-enum { DELTA_BITS = 27 };
+enum { DELTA_BITS = 27, PREFETCH_BYTES = 1024 };
 
 enum { EVENT_BYTES_LIKELY = 28 }; /* few are shorter: a head, the common fields and two more */
 
@@ -40,6 +40,7 @@ struct cpu_reader {
     uint64_t time;         /* of the last entry */
     uint64_t lost;         /* before the event, with has_lost; 0: not known how many */
     int64_t t_ns, last_ns; /* of the event, and of the one before */
+    int64_t next_ns;       /* of what comes next of the CPU: the event, or that records were lost before it */
     const unsigned char *payload;
     const unsigned char *stop; /* the first event that is not wanted, NULL: all are */
     uint32_t n_payload;
@@ -152,6 +153,14 @@ static bool take_entry(struct loader *loader, struct cpu_reader *cpu, uint32_t k
     return true;
 }
 
+/* When records were lost before the CPU's event. */
+static int64_t lost_time(const struct cpu_reader *cpu)
+{
+    int64_t before_ns;
+    bool is_early = __builtin_sub_overflow(cpu->t_ns, (int64_t)LOST_BEFORE_NS, &before_ns);
+    return !is_early && before_ns > cpu->last_ns ? before_ns : cpu->last_ns;
+}
+
 /* Finds the CPU's next event; false at the end, or with loader->code. */
 static inline bool next_event(struct loader *loader, struct cpu_reader *cpu)
 {
@@ -162,6 +171,7 @@ static inline bool next_event(struct loader *loader, struct cpu_reader *cpu)
                 return false;
             continue;
         }
+        __builtin_prefetch(cpu->at + PREFETCH_BYTES);
         uint32_t word = get_word(layout, cpu->at), kind, delta, n_bytes;
         kind = layout->is_big_endian ? word >> DELTA_BITS : word & 31;
         delta = layout->is_big_endian ? word & ((1u << DELTA_BITS) - 1) : word >> 5;
@@ -182,7 +192,9 @@ static inline bool next_event(struct loader *loader, struct cpu_reader *cpu)
         cpu->n_payload = n_bytes;
         cpu->at += (n_bytes + 3) / 4 * 4;
         if (kind < ENTRY_PADDING) {
-            cpu->t_ns = time_of(loader->dat, cpu->time);
+            cpu->next_ns = cpu->t_ns = time_of(loader->dat, cpu->time);
+            if (__builtin_expect(cpu->has_lost, 0))
+                cpu->next_ns = lost_time(cpu);
             return true;
         }
     }
@@ -192,7 +204,7 @@ static inline bool next_event(struct loader *loader, struct cpu_reader *cpu)
 
 static inline bool comes_before(const struct cpu_reader *a, const struct cpu_reader *b)
 {
-    return a->t_ns != b->t_ns ? a->t_ns < b->t_ns : a->cpu < b->cpu;
+    return a->next_ns != b->next_ns ? a->next_ns < b->next_ns : a->cpu < b->cpu;
 }
 
 /* Brings the CPU at index i down to its place. */
@@ -209,39 +221,30 @@ static inline void sift_down(struct loader *loader, size_t i)
     loader->heap[i] = moved;
 }
 
-/* Adds the event that a CPU has found, and before it that others were lost. */
+/* Adds the event that a CPU has found, or first that others were lost before it. */
 static inline bool put_event(struct loader *loader, struct stream *stream, struct cpu_reader *cpu)
 {
     const struct page_layout *layout = &loader->layout;
     if (cpu->n_payload < layout->type_offset + 2 || cpu->n_payload < layout->task_offset + 4)
         return fail_at(loader, cpu->payload, "an event is too short for its type and task");
-    int32_t task = (int32_t)get_word(layout, cpu->payload + layout->task_offset);
+    struct stream_event event = {.t_ns = cpu->next_ns,
+                                 .task = (int32_t)get_word(layout, cpu->payload + layout->task_offset),
+                                 .cpu = cpu->cpu,
+                                 .visible = STREAM_VISIBLE_ALL};
     if (__builtin_expect(cpu->has_lost, 0)) {
-        struct stream_event *lost = stream_add_event(stream);
-        if (!lost)
-            return false;
-        int64_t before_ns;
-        bool is_early = __builtin_sub_overflow(cpu->t_ns, (int64_t)LOST_BEFORE_NS, &before_ns);
-        lost->t_ns = !is_early && before_ns > cpu->last_ns ? before_ns : cpu->last_ns;
-        lost->record = cpu->lost;
-        lost->task = task;
-        lost->id = STREAM_ID_LOST;
-        lost->n_bytes = 0;
-        lost->cpu = cpu->cpu;
+        event.record = cpu->lost;
+        event.id = STREAM_ID_LOST;
         cpu->has_lost = false;
         cpu->lost = 0;
+        cpu->next_ns = cpu->t_ns;
+        return stream_emit(stream, &event);
     }
-    struct stream_event *event = stream_add_event(stream);
-    if (!event)
-        return false;
-    event->t_ns = cpu->last_ns = cpu->t_ns;
-    event->record = (uint64_t)(cpu->payload - loader->dat->data);
-    event->task = task;
-    event->id = get_half(layout, cpu->payload + layout->type_offset);
-    event->n_bytes = cpu->n_payload;
-    event->cpu = cpu->cpu;
-    stream_names_event(loader->names, event);
-    return true;
+    cpu->last_ns = cpu->t_ns;
+    event.record = (uint64_t)(cpu->payload - loader->dat->data);
+    event.id = get_half(layout, cpu->payload + layout->type_offset);
+    event.n_bytes = cpu->n_payload;
+    stream_names_event(loader->names, &event);
+    return stream_emit(stream, &event);
 }
 
 static int merge_cpus(struct loader *loader, struct stream *stream)
@@ -250,10 +253,11 @@ static int merge_cpus(struct loader *loader, struct stream *stream)
         sift_down(loader, i);
     while (loader->n_heap && loader->code == 0) {
         struct cpu_reader *cpu = &loader->cpus[loader->heap[0]];
+        bool is_lost = cpu->has_lost;
         if (!put_event(loader, stream, cpu))
             return loader->code ? loader->code : error_memory(loader->dat->err);
         stream_pass(stream, stream->n_events);
-        if (!next_event(loader, cpu) || cpu->payload == cpu->stop)
+        if (!is_lost && (!next_event(loader, cpu) || cpu->payload == cpu->stop))
             loader->heap[0] = loader->heap[--loader->n_heap];
         if (loader->n_heap)
             sift_down(loader, 0);
@@ -421,7 +425,8 @@ static int load_events(struct stream *stream, struct trace_dat *dat, struct erro
         code = loader.code;
     }
     if (code == 0) {
-        stream_expect_events(stream, n_bytes / EVENT_BYTES_LIKELY);
+        if (!stream->passing)
+            stream_expect_events(stream, n_bytes / EVENT_BYTES_LIKELY);
         loader.names = stream_names_gather(stream);
         code = merge_cpus(&loader, stream);
         stream_names_gathered(loader.names);
@@ -446,6 +451,7 @@ static bool go_to(struct loader *loader, size_t i, const struct stream_place *fr
     cpu->last_ns = from->last_ns;
     cpu->lost = from->lost;
     cpu->has_lost = from->has_lost;
+    cpu->next_ns = cpu->has_lost ? lost_time(cpu) : cpu->t_ns;
     return loader->code == 0;
 }
 
@@ -460,10 +466,13 @@ static int read_trace_dat_part(struct stream *stream, const struct stream_place 
         uint32_t number = dat->cpus[i].cpu;
         if (number >= n_cpus || from[number].record == to[number].record)
             continue;
-        if (go_to(&loader, i, &from[number]))
+        bool has_end = to[number].record != UINT64_MAX;
+        if (has_end && to[number].record >= dat->n_data)
+            (void)fail_at(&loader, dat->data, "an event is not where it was");
+        else if (go_to(&loader, i, &from[number]))
             loader.heap[loader.n_heap++] = (uint32_t)i;
-        loader.cpus[i].stop = to[number].record == UINT64_MAX ? NULL : dat->data + to[number].record;
         code = loader.code;
+        loader.cpus[i].stop = has_end && code == 0 ? dat->data + to[number].record : NULL;
     }
     code = code ? code : merge_cpus(&loader, read);
     loader_fini(&loader);
@@ -506,9 +515,9 @@ static int read_trace_dat(const struct stream_input *input, const struct stream_
         code = stream_take_formats(stream, formats, err);
     if (code == 0)
         code = set_up_stream(stream, dat, err);
+    stream->tier = tier_of(stream);
     if (code == 0 && !stream->part)
         code = load_events(stream, dat, err);
-    stream->tier = tier_of(stream);
     dat->err = NULL;
     return code;
 }
@@ -523,5 +532,6 @@ static void close_trace_dat(struct stream *stream)
 const struct stream_reader stream_reader_trace_dat = {.name = "trace.dat",
                                                       .fits = fits_trace_dat,
                                                       .read = read_trace_dat,
+                                                      .hands_over = true,
                                                       .close = close_trace_dat,
                                                       .read_part = read_trace_dat_part};

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,9 +68,18 @@ static int not_known(const char *path, struct error *err)
     return code;
 }
 
-/* Opens a recording; part: see stream_open_empty, NULL: all of it is read. */
+/* Ends what was begun: brings events into their order, or what is known of those that were handed over. */
+static int finish(struct stream *opened, const struct stream_options *known, struct error *err)
+{
+    if (opened->part)
+        return 0;
+    return opened->passing ? stream_passing_finish(opened, err) : stream_finish(opened, known->couplebreak, err);
+}
+
+/* Opens a recording; part: see stream_open_empty; passing: see stream_open_passing; both NULL: all of it is read. They
+ * belong to the stream, also on failure. */
 static int open_with(const char *path, const struct stream_options *known, struct stream_part *part,
-                     struct stream **stream, struct error *err)
+                     struct stream_passing *passing, struct stream **stream, struct error *err)
 {
     unsigned char head[STREAM_HEAD_BYTES + 1];
     struct stream_input input;
@@ -76,18 +87,23 @@ static int open_with(const char *path, const struct stream_options *known, struc
     size_t i = 0;
     while (code == 0 && stream_readers_at(i) && !stream_readers_at(i)->fits(&input))
         i++;
+    if (code == 0 && passing && stream_readers_at(i) && !stream_readers_at(i)->hands_over)
+        code = error_set(err, ERR_UNSUPPORTED, "%.600s: its events come in no order", path);
     struct stream *opened = code == 0 && stream_readers_at(i) ? calloc(1, sizeof *opened) : NULL;
     if (!opened) {
         stream_part_free(part);
+        stream_passing_free(passing);
         return code ? code : stream_readers_at(i) ? error_memory(err) : not_known(path, err);
     }
     opened->part = part;
+    opened->passing = passing;
     opened->reader = stream_readers_at(i);
     opened->kind = opened->reader->name;
     opened->path = strdup(path);
     code = opened->path ? opened->reader->read(&input, known, opened, err) : error_memory(err);
-    if (code == 0 && !part)
-        code = stream_finish(opened, known->couplebreak, err);
+    if (passing && !stream_passing_end(passing))
+        code = error_set(err, ERR_UNSUPPORTED, "%.600s: its events come in no order", path);
+    code = code ? code : finish(opened, known, err);
     if (code != 0)
         stream_close(opened);
     else
@@ -100,13 +116,136 @@ int stream_open(const char *path, const struct stream_options *options, struct s
     struct stream_options known = {0};
     if (options)
         memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
-    return open_with(path, &known, NULL, stream, err);
+    return open_with(path, &known, NULL, NULL, stream, err);
 }
 
 int stream_open_empty(const char *path, struct stream_part *part, struct stream **stream, struct error *err)
 {
     const struct stream_options none = {0};
-    return open_with(path, &none, part, stream, err);
+    return open_with(path, &none, part, NULL, stream, err);
+}
+
+/* --- handing events over --- */
+
+enum { BATCH_EVENTS = 4096, N_BATCHES = 4 };
+
+/* Events that have been read, for who takes them while the next ones are read. */
+struct batch {
+    size_t n;
+    struct stream_event events[BATCH_EVENTS];
+};
+
+struct handing {
+    struct stream_taker taker;
+    const struct stream *stream;
+    struct batch *batches; /* [N_BATCHES] that are filled and taken in turn */
+    size_t n_filled, n_taken;
+    bool has_begun, is_over; /* over: nothing is filled any more */
+    bool has_thread;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+static void take_batch(struct handing *handing, struct batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++)
+        handing->taker.event(handing->taker.context, handing->stream, &batch->events[i]);
+    batch->n = 0;
+}
+
+static void *take_batches(void *context)
+{
+    struct handing *handing = context;
+    (void)pthread_mutex_lock(&handing->lock);
+    for (;;) {
+        while (handing->n_taken == handing->n_filled && !handing->is_over)
+            (void)pthread_cond_wait(&handing->changed, &handing->lock);
+        if (handing->n_taken == handing->n_filled)
+            break;
+        (void)pthread_mutex_unlock(&handing->lock);
+        take_batch(handing, &handing->batches[handing->n_taken % N_BATCHES]);
+        (void)pthread_mutex_lock(&handing->lock);
+        handing->n_taken++;
+        (void)pthread_cond_signal(&handing->changed);
+    }
+    (void)pthread_mutex_unlock(&handing->lock);
+    return NULL;
+}
+
+/* The batch that is being filled is given away, and the next one is free then. */
+static void give_batch(struct handing *handing)
+{
+    if (!handing->has_thread) {
+        take_batch(handing, &handing->batches[handing->n_filled % N_BATCHES]);
+        return;
+    }
+    (void)pthread_mutex_lock(&handing->lock);
+    handing->n_filled++;
+    (void)pthread_cond_signal(&handing->changed);
+    while (handing->n_filled - handing->n_taken == N_BATCHES)
+        (void)pthread_cond_wait(&handing->changed, &handing->lock);
+    (void)pthread_mutex_unlock(&handing->lock);
+}
+
+/* Starts who takes them; where there is no thread to be had, they are taken by the one that reads. Signals are for
+ * others. */
+static void handing_begin(struct handing *handing)
+{
+    sigset_t all, before;
+    handing->has_begun = true;
+    (void)pthread_mutex_init(&handing->lock, NULL);
+    (void)pthread_cond_init(&handing->changed, NULL);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    handing->has_thread = pthread_create(&handing->thread, NULL, take_batches, handing) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void fill_batch(void *context, const struct stream *stream, const struct stream_event *event)
+{
+    struct handing *handing = context;
+    struct batch *batch = &handing->batches[handing->n_filled % N_BATCHES];
+    if (!handing->has_begun) {
+        handing->stream = stream;
+        handing_begin(handing);
+    }
+    batch->events[batch->n++] = *event;
+    if (batch->n == BATCH_EVENTS)
+        give_batch(handing);
+}
+
+/* All have been taken then. */
+static void handing_end(void *context)
+{
+    struct handing *handing = context;
+    if (!handing->has_begun)
+        return;
+    give_batch(handing);
+    (void)pthread_mutex_lock(&handing->lock);
+    handing->is_over = true;
+    (void)pthread_cond_signal(&handing->changed);
+    (void)pthread_mutex_unlock(&handing->lock);
+    if (handing->has_thread)
+        (void)pthread_join(handing->thread, NULL);
+    (void)pthread_cond_destroy(&handing->changed);
+    (void)pthread_mutex_destroy(&handing->lock);
+}
+
+int stream_open_passing(const char *path, const struct stream_taker *taker, struct stream **stream, struct error *err)
+{
+    const struct stream_options none = {0};
+    struct handing handing = {.taker = *taker, .batches = calloc(N_BATCHES, sizeof *handing.batches)};
+    const struct stream_taker filler = {fill_batch, handing_end, &handing};
+    struct stream_passing *passing = stream_passing_new(&filler);
+    if (!passing || !handing.batches) {
+        stream_passing_free(passing);
+        free(handing.batches);
+        return error_memory(err);
+    }
+    int code = open_with(path, &none, NULL, passing, stream, err);
+    free(handing.batches);
+    return code;
 }
 
 /* --- switches that are made of the kernel's records of one side --- */

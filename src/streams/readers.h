@@ -31,6 +31,7 @@ struct stream_reader {
      * and what the recording says of itself. On failure stream_close frees what there is.  err: as stream_open */
     int (*read)(const struct stream_input *input, const struct stream_options *options, struct stream *stream,
                 struct error *err);
+    bool hands_over; /* read() hands events over one by one where that is wanted, to stream_emit */
     /* Frees reader_data and what bytes points to. */
     void (*close)(struct stream *stream);
     /* Instead of stream.bytes: the bytes of an event that is neither a twin nor STREAM_ID_LOST, borrowed until the
@@ -83,6 +84,19 @@ static inline struct stream_event *stream_add_event(struct stream *stream)
     return event;
 }
 
+/* Adds an event by way of what the reader made of it, or hands it over (stream_open_passing). False: out of memory, or
+ * nobody wants any more. */
+bool stream_hand_over(struct stream *stream, const struct stream_event *event);
+static inline bool stream_emit(struct stream *stream, const struct stream_event *event)
+{
+    if (stream->passing)
+        return stream_hand_over(stream, event);
+    struct stream_event *kept = stream_add_event(stream);
+    if (kept)
+        *kept = *event;
+    return kept;
+}
+
 /* Adds a type, or returns the one that has the id; NULL when out of memory. Valid until the next call. Its fields are
  * added by stream_add_field; name is copied. */
 struct stream_type *stream_add_type(struct stream *stream, int32_t id, const char *name);
@@ -94,9 +108,10 @@ bool stream_add_task(struct stream *stream, int32_t task, int32_t process, const
 /* Notes that a task has a name from t_ns on. False when out of memory. */
 bool stream_add_name(struct stream *stream, int32_t task, int64_t t_ns, const char *comm);
 
-/* Names tasks that the recording does not name otherwise by the first event that does. Called by stream_finish. False
- * when out of memory. */
+/* Names tasks that the recording does not name otherwise by the first event that does. Called by stream_finish. by_...:
+ * by the names that were gathered of these events. False when out of memory. */
 bool stream_name_tasks(struct stream *stream);
+bool stream_name_tasks_by_gathered(struct stream *stream);
 
 /* Notes that a task is one of those whose events are all there (STREAM_TIER_PROGRAM). False when out of memory. */
 bool stream_add_own(struct stream *stream, int32_t task);
@@ -110,6 +125,25 @@ enum stream_clock stream_clock_of(const char *name);
 /* As stream_open of a file, with part set, which belongs to it then, also on failure: no events are read.
  * err: as stream_open */
 int stream_open_empty(const char *path, struct stream_part *part, struct stream **stream, struct error *err);
+
+/* Who takes events that are handed over: each, in the order that they have in streams, once types, tier and CPUs are
+ * known, in a thread of its own while the next ones are read, and no event or all counts of the stream; then the end,
+ * whether all have come or not. */
+struct stream_taker {
+    void (*event)(void *context, const struct stream *stream, const struct stream_event *event);
+    void (*end)(void *context); /* NULL: nobody asks */
+    void *context;
+};
+
+/* As stream_open of a file, of which no event is kept: each is handed over. Then the stream says how many there were,
+ * and its names are followed.  err: as stream_open; ERR_UNSUPPORTED (also: they do not come in their order) */
+int stream_open_passing(const char *path, const struct stream_taker *taker, struct stream **stream, struct error *err);
+
+/* What goes on while events are handed over. */
+struct stream_passing *stream_passing_new(const struct stream_taker *taker);
+int stream_passing_finish(struct stream *stream, struct error *err); /* counts and names; err: ERR_FORMAT, ERR_MEMORY */
+bool stream_passing_end(const struct stream_passing *passing);       /* false: they did not come in their order */
+void stream_passing_free(struct stream_passing *passing);            /* NULL is allowed */
 
 /* Sorts the events by time and CPU; what is equal keeps its order. False when out of memory. */
 bool stream_sort(struct stream *stream);

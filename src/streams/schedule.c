@@ -730,19 +730,20 @@ int64_t schedule_off_ns(const struct schedule_task *task)
 /* --- the events of scheduling in a stream --- */
 
 /* The type of a name, if the stream has events of it. */
-static const struct stream_type *type_with_events(const struct stream *stream, const char *name)
+static const struct stream_type *type_with_events(const struct stream *stream, const char *name, bool is_expected)
 {
     const struct stream_type *type = stream_type_of(stream, stream_find_id(stream, name));
-    return type && type->n_events ? type : NULL;
+    return type && (is_expected || type->n_events) ? type : NULL;
 }
 
-void schedule_source_init(struct schedule_source *source, const struct stream *stream)
+/* is_expected: types are counted on of which there are no events yet. */
+static void find_source(struct schedule_source *source, const struct stream *stream, bool is_expected)
 {
-    const struct stream_type *switches = type_with_events(stream, "sched/sched_switch");
-    const struct stream_type *wakings = type_with_events(stream, "sched/sched_waking");
-    const struct stream_type *news = type_with_events(stream, "sched/sched_wakeup_new");
+    const struct stream_type *switches = type_with_events(stream, "sched/sched_switch", is_expected);
+    const struct stream_type *wakings = type_with_events(stream, "sched/sched_waking", is_expected);
+    const struct stream_type *news = type_with_events(stream, "sched/sched_wakeup_new", is_expected);
     if (!wakings)
-        wakings = type_with_events(stream, "sched/sched_wakeup");
+        wakings = type_with_events(stream, "sched/sched_wakeup", is_expected);
     *source = (struct schedule_source){.stream = stream,
                                        .switch_id = switches ? switches->id : STREAM_ID_NONE,
                                        .waking_id = wakings ? wakings->id : STREAM_ID_NONE,
@@ -759,6 +760,16 @@ void schedule_source_init(struct schedule_source *source, const struct stream *s
     source->new_pid = news ? stream_field_of(news, "pid") : NULL;
 }
 
+void schedule_source_init(struct schedule_source *source, const struct stream *stream)
+{
+    find_source(source, stream, false);
+}
+
+void schedule_source_expect(struct schedule_source *source, const struct stream *stream)
+{
+    find_source(source, stream, true);
+}
+
 int schedule_compare_runs(const void *a, const void *b)
 {
     const struct schedule_run *x = a, *y = b;
@@ -773,8 +784,20 @@ struct step_bytes {
     size_t n;
 };
 
-static bool number_in(const struct schedule_source *source, const struct step_bytes *bytes,
-                      const struct stream_field *field, int64_t *value)
+/* The bytes of an event of a type of the stream, if there are any. */
+static inline struct step_bytes bytes_of(const struct schedule_source *source, const struct stream_event *event)
+{
+    const struct stream *stream = source->stream;
+    struct step_bytes bytes;
+    bool is_plain = stream->reader && !stream->reader->payload && event->id >= 0;
+    bool is_there = is_plain ? stream_plain_bytes(stream, event, &bytes.at, &bytes.n)
+                             : stream_event_bytes(stream, event, &bytes.at, &bytes.n);
+    return is_there ? bytes : (struct step_bytes){NULL, 0};
+}
+
+static inline __attribute__((always_inline)) bool number_in(const struct schedule_source *source,
+                                                            const struct step_bytes *bytes,
+                                                            const struct stream_field *field, int64_t *value)
 {
     return field && bytes->at && stream_number_in(source->stream, bytes->at, bytes->n, field, value);
 }
@@ -817,7 +840,7 @@ static int32_t own_of(const struct schedule_source *source, int32_t number)
 bool schedule_source_step(const struct schedule_source *source, const struct stream_event *event,
                           struct schedule_step *step)
 {
-    struct step_bytes bytes = {NULL, 0};
+    struct step_bytes bytes;
     *step = (struct schedule_step){
         .t_ns = event->t_ns, .cpu = event->cpu, .prev = SCHEDULE_NOBODY, .next = SCHEDULE_NOBODY};
     if (event->id == STREAM_ID_LOST) {
@@ -825,8 +848,7 @@ bool schedule_source_step(const struct schedule_source *source, const struct str
     } else if (event->id == STREAM_ID_NONE) {
         return false;
     } else if (event->id == source->switch_id) {
-        if (!stream_event_bytes(source->stream, event, &bytes.at, &bytes.n))
-            bytes.at = NULL;
+        bytes = bytes_of(source, event);
         step->kind = SCHEDULE_SWITCH;
         step->prev = task_in(source, &bytes, source->prev_pid);
         step->next = source->knows_next ? task_in(source, &bytes, source->next_pid) : SCHEDULE_NOBODY;
@@ -835,8 +857,7 @@ bool schedule_source_step(const struct schedule_source *source, const struct str
         step->prev = own_of(source, step->prev);
         step->next = own_of(source, step->next);
     } else if (event->id == source->waking_id || event->id == source->new_id) {
-        if (!stream_event_bytes(source->stream, event, &bytes.at, &bytes.n))
-            bytes.at = NULL;
+        bytes = bytes_of(source, event);
         step->kind = SCHEDULE_WAKING;
         step->next = task_in(source, &bytes, event->id == source->new_id ? source->new_pid : source->woken_pid);
         step->next = own_of(source, step->next);
@@ -879,32 +900,43 @@ int32_t schedule_previous_of(const struct schedule_source *source, int32_t task,
     return event && event->task != STREAM_NO_TASK && event->task != task ? event->task : SCHEDULE_NOBODY;
 }
 
+void schedule_begin(struct schedule *sched, const struct schedule_source *source, const struct schedule_window *window,
+                    const struct schedule_sink *sink, int64_t begin_ns)
+{
+    enum stream_tier tier = source->stream->tier;
+    sched->window = window ? *window : (struct schedule_window){INT64_MIN, INT64_MAX};
+    sched->begin_ns = begin_ns;
+    sched->knows_wakings = source->waking_id != STREAM_ID_NONE;
+    sched->knows_all_tasks = tier == STREAM_TIER_FULL || tier == STREAM_TIER_SWITCHES;
+    sched->sink = sink;
+}
+
+void schedule_follow(struct schedule *sched, const struct schedule_source *source, const struct stream_event *event)
+{
+    struct schedule_step step;
+    if (sched->sink && sched->sink->event)
+        sched->sink->event(sched->sink->context, event);
+    if (event->id < 0 && couplebreak_is_twin(event->id))
+        return;
+    if (schedule_source_step(source, event, &step))
+        schedule_take(sched, &step);
+    else
+        schedule_seen(sched, event->cpu, event->t_ns);
+}
+
 int schedule_analyse(const struct stream *stream, const struct schedule_window *window,
                      const struct schedule_sink *sink, struct schedule *sched, struct error *err)
 {
     struct schedule_source source;
     schedule_source_init(&source, stream);
-    sched->window = window ? *window : (struct schedule_window){INT64_MIN, INT64_MAX};
-    sched->begin_ns = stream->n_events ? stream->events[0].t_ns : 0;
+    schedule_begin(sched, &source, window, sink, stream->n_events ? stream->events[0].t_ns : 0);
     sched->end_ns = stream->n_events ? stream->events[stream->n_events - 1].t_ns : 0;
-    sched->knows_wakings = source.waking_id != STREAM_ID_NONE;
-    sched->knows_all_tasks = stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_SWITCHES;
-    sched->sink = sink;
     size_t first = 0, end = stream->n_events;
     if (stream->part && !stream_part_begin(stream, &sched->window, sched, &first, &end))
         return error_memory(err);
     for (size_t i = first; i < end && !sched->failed; i++) {
-        const struct stream_event *event = &stream->events[i];
-        struct schedule_step step;
         stream_pass(stream, i);
-        if (sink && sink->event)
-            sink->event(sink->context, event);
-        if (couplebreak_is_twin(event->id))
-            continue;
-        if (schedule_source_step(&source, event, &step))
-            schedule_take(sched, &step);
-        else
-            schedule_seen(sched, event->cpu, event->t_ns);
+        schedule_follow(sched, &source, &stream->events[i]);
     }
     if (end < stream->n_events && !stream_part_end(stream, end, sched))
         return error_memory(err);

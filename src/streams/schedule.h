@@ -163,7 +163,7 @@ int schedule_analyse(const struct stream *stream, const struct schedule_window *
                      const struct schedule_sink *sink, struct schedule *sched, struct error *err);
 
 /* The same, step by step: begin_ns, end_ns, window, knows_* and sink are set, then come all steps in the order of
- * time, then schedule_finish. seen: something else happened on a CPU. */
+ * time, then schedule_finish, before which end_ns may be set. seen: something else happened on a CPU. */
 void schedule_seen(struct schedule *sched, uint16_t cpu, int64_t t_ns);
 void schedule_take(struct schedule *sched, const struct schedule_step *step);
 int schedule_finish(struct schedule *sched, struct error *err);
@@ -244,8 +244,15 @@ struct schedule_source {
 #define SCHEDULE_MISC_PREEMPTED 0x4000
 #define SCHEDULE_MISC_GONE 0x1000 /* of records that were made of the end of a thread */
 
-/* Finds them. */
+/* Finds them; expect: in a stream whose events are yet to come, as if there were some of all types that it has. */
 void schedule_source_init(struct schedule_source *source, const struct stream *stream);
+void schedule_source_expect(struct schedule_source *source, const struct stream *stream);
+
+/* The same, event by event, of a stream of which they need not be there: begin sets all but end_ns, the begin of an
+ * empty *sched; then come all events in the order of time, then schedule_finish. */
+void schedule_begin(struct schedule *sched, const struct schedule_source *source, const struct schedule_window *window,
+                    const struct schedule_sink *sink, int64_t begin_ns);
+void schedule_follow(struct schedule *sched, const struct schedule_source *source, const struct stream_event *event);
 
 /* Whether the event is one of scheduling, and which. */
 bool schedule_source_step(const struct schedule_source *source, const struct stream_event *event,

@@ -42,11 +42,7 @@ bool stream_event_bytes(const struct stream *stream, const struct stream_event *
         return false;
     if (stream->reader && stream->reader->payload)
         return stream->reader->payload(stream, event, bytes, n_bytes);
-    if (!stream->bytes || event->record > stream->n_bytes || event->n_bytes > stream->n_bytes - event->record)
-        return false;
-    *bytes = stream->bytes + event->record;
-    *n_bytes = event->n_bytes;
-    return true;
+    return stream_plain_bytes(stream, event, bytes, n_bytes);
 }
 
 const struct stream_field *stream_field_of(const struct stream_type *type, const char *name)

@@ -340,26 +340,34 @@ static int compare_tasks(const void *a, const void *b)
     return x->task < y->task ? -1 : x->task > y->task;
 }
 
-/* Counts events by type and task, and lost records. */
+/* Of tasks, then of types. NULL: out of memory. */
+static struct count_cache *caches_new(void)
+{
+    struct count_cache *caches = malloc(2 * CACHE_SLOTS * sizeof *caches);
+    if (caches)
+        memset(caches, 0xff, 2 * CACHE_SLOTS * sizeof *caches);
+    return caches;
+}
+
+/* Counts an event by type and task, or lost records. */
+static inline bool count_event(struct stream *stream, struct count_cache *caches, const struct stream_event *event)
+{
+    if (event->id == STREAM_ID_LOST) {
+        stream->n_lost_places++;
+        stream->n_lost += event->record ? event->record : 1;
+    }
+    if (event->id >= 0)
+        count_type(stream, caches + CACHE_SLOTS, event->id);
+    return event->task == STREAM_NO_TASK || count_task(stream, caches, event->task);
+}
+
 static bool count_events(struct stream *stream)
 {
-    struct count_cache *tasks = malloc(2 * CACHE_SLOTS * sizeof *tasks), *types = tasks ? tasks + CACHE_SLOTS : NULL;
-    if (!tasks)
-        return false;
-    memset(tasks, 0xff, 2 * CACHE_SLOTS * sizeof *tasks);
-    bool is_done = true;
-    for (size_t i = 0; i < stream->n_events && is_done; i++) {
-        const struct stream_event *event = &stream->events[i];
-        if (event->id == STREAM_ID_LOST) {
-            stream->n_lost_places++;
-            stream->n_lost += event->record ? event->record : 1;
-        }
-        if (event->id >= 0)
-            count_type(stream, types, event->id);
-        if (event->task != STREAM_NO_TASK)
-            is_done = count_task(stream, tasks, event->task);
-    }
-    free(tasks);
+    struct count_cache *caches = caches_new();
+    bool is_done = caches;
+    for (size_t i = 0; i < stream->n_events && is_done; i++)
+        is_done = count_event(stream, caches, &stream->events[i]);
+    free(caches);
     return is_done;
 }
 
@@ -384,11 +392,10 @@ static void trim_events(struct stream *stream)
 }
 
 /* Everybody subtracts times from each other. */
-static int check_extent(const struct stream *stream, struct error *err)
+static int check_extent(const struct stream *stream, int64_t begin_ns, int64_t end_ns, struct error *err)
 {
     int64_t ignored;
-    if (stream->n_events &&
-        __builtin_sub_overflow(stream->events[stream->n_events - 1].t_ns, stream->events[0].t_ns, &ignored))
+    if (__builtin_sub_overflow(end_ns, begin_ns, &ignored))
         return error_set(err, ERR_FORMAT, "%.600s: its first and its last event are more than 292 years apart",
                          stream->path);
     return 0;
@@ -396,7 +403,10 @@ static int check_extent(const struct stream *stream, struct error *err)
 
 int stream_finish(struct stream *stream, bool couplebreak, struct error *err)
 {
-    int code = stream_sort(stream) ? check_extent(stream, err) : error_memory(err);
+    size_t n = stream->n_events;
+    int code = stream_sort(stream) ? 0 : error_memory(err);
+    if (code == 0 && n)
+        code = check_extent(stream, stream->events[0].t_ns, stream->events[n - 1].t_ns, err);
     couplebreak_find_origins(stream);
     if (code == 0 && !count_events(stream))
         code = error_memory(err);
@@ -410,6 +420,69 @@ int stream_finish(struct stream *stream, bool couplebreak, struct error *err)
     return code;
 }
 
+/* --- handing events over --- */
+
+struct stream_passing {
+    struct stream_taker taker;
+    struct count_cache *caches;
+    struct stream_event last; /* that was handed over */
+    int64_t begin_ns;         /* of the first one */
+    bool is_unordered;
+};
+
+struct stream_passing *stream_passing_new(const struct stream_taker *taker)
+{
+    struct stream_passing *passing = calloc(1, sizeof *passing);
+    if (!passing)
+        return NULL;
+    passing->taker = *taker;
+    passing->caches = caches_new();
+    if (passing->caches)
+        return passing;
+    free(passing);
+    return NULL;
+}
+
+bool stream_hand_over(struct stream *stream, const struct stream_event *event)
+{
+    struct stream_passing *passing = stream->passing;
+    if (stream->n_events == 0)
+        passing->begin_ns = event->t_ns;
+    else if (is_after(&passing->last, event))
+        passing->is_unordered = true;
+    if (passing->is_unordered || !count_event(stream, passing->caches, event))
+        return false;
+    passing->last = *event;
+    stream->n_events++;
+    passing->taker.event(passing->taker.context, stream, event);
+    return true;
+}
+
+bool stream_passing_end(const struct stream_passing *passing)
+{
+    if (passing->taker.end)
+        passing->taker.end(passing->taker.context);
+    return !passing->is_unordered;
+}
+
+int stream_passing_finish(struct stream *stream, struct error *err)
+{
+    const struct stream_passing *passing = stream->passing;
+    int code = stream->n_events ? check_extent(stream, passing->begin_ns, passing->last.t_ns, err) : 0;
+    couplebreak_find_origins(stream);
+    sort_tasks(stream);
+    if (code == 0 && !stream_name_tasks_by_gathered(stream))
+        code = error_memory(err);
+    return code ? code : stream_follow_names(stream, err);
+}
+
+void stream_passing_free(struct stream_passing *passing)
+{
+    if (passing)
+        free(passing->caches);
+    free(passing);
+}
+
 void stream_close(struct stream *stream)
 {
     if (!stream)
@@ -421,6 +494,7 @@ void stream_close(struct stream *stream)
     stream_texts_free(stream->texts);
     stream_names_free(stream->names);
     stream_part_free(stream->part);
+    stream_passing_free(stream->passing);
     for (size_t i = 0; i < stream->n_types; i++)
         stream_type_fini(&stream->types[i]);
     for (size_t i = 0; i < stream->n_tasks; i++)

@@ -92,10 +92,11 @@ struct stream {
     bool is_swapped;                /* numbers in events are of the other byte order */
     struct stream_formats *formats; /* who prints events, NULL: the reader itself does */
     struct stream_filters *filters;
-    struct stream_texts *texts; /* that have been printed ahead */
-    struct stream_names *names; /* of tasks at times, NULL: not known */
-    struct slots task_slots;    /* while the stream is being read */
-    struct stream_part *part;   /* only parts of events are filled (parts.h); NULL: all are */
+    struct stream_texts *texts;     /* that have been printed ahead */
+    struct stream_names *names;     /* of tasks at times, NULL: not known */
+    struct slots task_slots;        /* while the stream is being read */
+    struct stream_part *part;       /* only parts of events are filled (parts.h); NULL: all are */
+    struct stream_passing *passing; /* while it is read: events are handed over, not kept; NULL: they are */
 };
 
 /* A number of 1, 2, 4 or 8 bytes, extended by its sign; false: there is none of so many. */
@@ -126,6 +127,17 @@ static inline bool stream_read_number(const unsigned char *at, size_t n_bytes, b
     default:
         return false;
     }
+}
+
+/* As stream_event_bytes of an event that the reader has made, of a reader without bytes of its own. */
+static inline bool stream_plain_bytes(const struct stream *stream, const struct stream_event *event,
+                                      const unsigned char **bytes, size_t *n_bytes)
+{
+    if (!stream->bytes || event->record > stream->n_bytes || event->n_bytes > stream->n_bytes - event->record)
+        return false;
+    *bytes = stream->bytes + event->record;
+    *n_bytes = event->n_bytes;
+    return true;
 }
 
 /* As stream_field_number, of the bytes of an event: for who asks for several fields of it. */

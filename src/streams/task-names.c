@@ -44,6 +44,21 @@ static size_t find_name_fields(const struct stream *stream, bool is_counted, str
     return n;
 }
 
+/* From when on a task has a name. */
+struct since {
+    int64_t t_ns; /* as recorded: before the stream was moved */
+    int32_t task;
+    int32_t text; /* in texts */
+};
+
+struct stream_names {
+    struct since *all; /* [n]; by task and time when they have been followed */
+    size_t n, capacity;
+    struct strtab texts;
+    bool is_gathered; /* all names that events tell are there */
+    bool is_followed; /* and in order */
+};
+
 /* --- one name for all times --- */
 
 /* The name of a task by an event that tells it; how many tasks got one, or -1 when out of memory. */
@@ -82,6 +97,21 @@ bool stream_name_tasks(struct stream *stream)
     return true;
 }
 
+/* Of a task that no event names the events tell nothing. */
+bool stream_name_tasks_by_gathered(struct stream *stream)
+{
+    const struct stream_names *names = stream->names;
+    for (size_t i = 0; names && i < names->n; i++) {
+        struct stream_task *found = (struct stream_task *)stream_task_of(stream, names->all[i].task);
+        if (!found || found->comm || found->task == 0)
+            continue;
+        found->comm = strdup(names->texts.strings[names->all[i].text]);
+        if (!found->comm)
+            return false;
+    }
+    return names && names->is_gathered;
+}
+
 const char *stream_comm(const struct stream *stream, int32_t task)
 {
     const struct stream_task *found = stream_task_of(stream, task);
@@ -89,21 +119,6 @@ const char *stream_comm(const struct stream *stream, int32_t task)
 }
 
 /* --- names at times --- */
-
-/* From when on a task has a name. */
-struct since {
-    int64_t t_ns; /* as recorded: before the stream was moved */
-    int32_t task;
-    int32_t text; /* in texts */
-};
-
-struct stream_names {
-    struct since *all; /* [n]; by task and time when they have been followed */
-    size_t n, capacity;
-    struct strtab texts;
-    bool is_gathered; /* all names that events tell are there */
-    bool is_followed; /* and in order */
-};
 
 static struct stream_names *get_names(struct stream *stream)
 {
@@ -213,12 +228,15 @@ static bool follow_pair(struct following *following, const struct stream_event *
 
 static bool follow_event(struct following *following, const struct stream_event *event)
 {
+    const struct stream *stream = following->stream;
     const unsigned char *bytes = NULL;
     size_t n_bytes = 0;
+    bool is_plain = stream->reader && !stream->reader->payload && event->id >= 0;
     for (size_t k = 0; k < following->n_pairs; k++) {
         if (event->id != following->pairs[k].id)
             continue;
-        if (!bytes && !stream_event_bytes(following->stream, event, &bytes, &n_bytes))
+        if (!bytes && !(is_plain ? stream_plain_bytes(stream, event, &bytes, &n_bytes)
+                                 : stream_event_bytes(stream, event, &bytes, &n_bytes)))
             return true;
         if (!follow_pair(following, event, &following->pairs[k], bytes, n_bytes))
             return false;

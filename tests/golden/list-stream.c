@@ -2,20 +2,23 @@
 /* Lists what stream_open makes of a recording: what it says of itself, its types and tasks, and a line for each event,
  * as stream_put_line has it. --couplebreak: with twins; --buffer NAME: of a recording with several; --head: without the
  * events; --fields: with the fields of each; --filter CONDITION, --show-event NAME, --hide-task ID, and so on: with
- * these filters; --quiet: only counts. Exit status 1 and one sentence when it cannot be read. */
+ * these filters; --quiet: only counts; --levels OUT: instead, keeps the levels of each in OUT, made of its events, and
+ * in OUT.passing, made while it is read, and says whether both are the same bytes. Exit status 1 and one sentence when
+ * it cannot be read. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "streams/couplebreak.h"
+#include "streams/levels.h"
 #include "streams/stream.h"
 
 struct list {
     struct stream_options options;
     char **paths;
     size_t n_paths;
-    const char *condition;
+    const char *condition, *levels;
     bool head_only, with_fields, is_quiet;
     struct {
         enum stream_filter filter;
@@ -53,6 +56,8 @@ static bool parse(int argc, char **argv, struct list *list)
             list->options.buffer = argv[++i];
         else if (strcmp(option, "--filter") == 0 && value)
             list->condition = argv[++i];
+        else if (strcmp(option, "--levels") == 0 && value)
+            list->levels = argv[++i];
         else if (value && take_filter(list, option, value))
             i++;
         else
@@ -115,8 +120,47 @@ static int filter(struct list *list, struct stream *stream, struct error *err)
     return code == 0 && (list->condition || list->n_filters) ? stream_filter_apply(stream, err) : code;
 }
 
+/* Keeps levels of a recording; their bytes are appended.  err: as levels_make_kept */
+static int keep(const char *path, const char *kept, bool passing, struct buf *bytes, struct error *err)
+{
+    const struct levels_key key = levels_key_of(path);
+    struct levels levels = {0};
+    struct stream *stream = NULL;
+    uint64_t n_events;
+    int code = passing ? levels_make_passing(path, &key, kept, 1, &levels, &stream, &n_events, err)
+                       : stream_open(path, NULL, &stream, err);
+    if (code == 0 && !passing)
+        code = stream_follow_names(stream, err);
+    if (code == 0 && !passing)
+        code = levels_make_kept(stream, &key, kept, &levels, err);
+    if (code == 0)
+        buf_append(bytes, levels.map, levels.n_map);
+    levels_fini(&levels);
+    stream_close(stream);
+    return code;
+}
+
+/* Says of a recording what its levels are worth that are made in two ways. */
+static int list_levels(const struct list *list, const char *path, struct error *err)
+{
+    struct buf whole = {0}, passed = {0}, name = {0};
+    struct error why = {0};
+    buf_printf(&name, "%s.passing", list->levels);
+    int code = keep(path, list->levels, false, &whole, err), other = keep(path, name.data, true, &passed, &why);
+    bool is_same = whole.len_bytes == passed.len_bytes &&
+                   (!whole.len_bytes || memcmp(whole.data, passed.data, whole.len_bytes) == 0);
+    if (code == 0 || code == ERR_UNSUPPORTED)
+        printf("%s\n", other ? why.text : code ? "none, but while it is read" : is_same ? "the same" : "different");
+    buf_fini(&whole);
+    buf_fini(&passed);
+    buf_fini(&name);
+    return code == ERR_UNSUPPORTED ? 0 : code;
+}
+
 static int list_one(struct list *list, const char *path, struct error *err)
 {
+    if (list->levels)
+        return list_levels(list, path, err);
     struct stream *stream = NULL;
     int code = stream_open(path, &list->options, &stream, err);
     if (code == 0)

@@ -171,6 +171,19 @@ def random_recording(rng):
     return made
 
 
+def check_levels(scratch, paths, least):
+    """Levels that are made while a recording is read are those that are made of its events, byte by byte; what cannot be
+    read so, is not."""
+    done = run(LIST, "--levels", scratch / "levels", *paths)
+    expect(done.returncode == 0, f"levels: {done.stderr[:300]}")
+    answers = dict(zip(done.stdout.split("\n")[::2], done.stdout.split("\n")[1::2])) if len(paths) > 1 else {paths[0]: done.stdout.strip()}
+    for path, answer in answers.items():
+        expect(answer == "the same" or "has no events of a type" in answer or "come in no order" in answer or "has no levels" in answer,
+               f"levels of {path}: {answer}")
+    n_same = sum(answer == "the same" for answer in answers.values())
+    expect(n_same >= least, f"levels of {n_same} of {len(paths)} recordings are made while they are read")
+
+
 def check_random(scratch, n):
     rng = random.Random(4711)
     made = {}
@@ -188,6 +201,7 @@ def check_random(scratch, n):
             events = made[path].events
             wanted = tracedat.couplebreak(events, made[path].n_cpus()) if options else events
             expect(rows_of(part) == [event.row() for event in wanted], f"{path} {options}: {part[:1500]}")
+    check_levels(scratch, [*made], 0.5 * n)  # of these that have events of each type that they describe
 
 
 def check_damaged(scratch, raw, n):
@@ -267,6 +281,7 @@ def main():
                 expect(rows_of(done.stdout) == wanted, f"{kind}: {done.stdout} {done.stderr}")
             check_linear(scratch)
             real = sorted(DATA.glob("*.dat"))
+            check_levels(scratch, [*paths, scratch / "big-endian.dat", scratch / "squeezed.dat", *real], len(paths) + 2)
             for path in real:
                 check(path, tracedat.Reader(path.read_bytes()))
             if not real:
