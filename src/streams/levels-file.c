@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Levels in a file, which is mapped as it lies: header, rows, stays, blocks, tops, times, tasks, texts and an index
- * (parts.h). It is of one recording of one size and time, and of one version of ours; whatever else it is, it is made
- * anew. A sum over all of it tells damage; header and index have sums of their own, for who reads nothing else. */
+/* Levels in a file, which is mapped as it lies: header, rows, stays, blocks, tops, turns, times, tasks, texts and an
+ * index (parts.h). It is of one recording of one size and time, and of one version of ours; whatever else it is, it is
+ * made anew. A sum over all of it tells damage; header and index have sums of their own, for who reads nothing else. */
 #include "config.h"
 
 #include "streams/levels.h"
@@ -20,7 +20,7 @@
 #include "streams/parts.h"
 
 #define MAGIC "LOCUSTIM"
-enum { FILE_VERSION = 4, CHUNK = 1 << 20, N_TEXTS = 7 };
+enum { FILE_VERSION = 4, CHUNK = 1 << 20, N_TEXTS = 7, PAGE_BYTES = 4096 };
 
 /* What is known of a task. */
 struct file_task {
@@ -43,7 +43,7 @@ struct levels_file_header {
     uint32_t n_stream_cpus, tier, clock, has_wall, is_synthesised, spare;
     /* of the levels */
     uint64_t n_cpus, n_cut;
-    uint64_t n_rows, n_stays, n_blocks, n_tops, n_times, n_tasks, n_text_bytes;
+    uint64_t n_rows, n_stays, n_blocks, n_tops, n_turns, n_times, n_tasks, n_text_bytes;
     uint64_t n_index_bytes; /* its sums are its own */
 };
 
@@ -135,6 +135,7 @@ static bool map(int fd, size_t n_file, const struct levels_file_header *header, 
                               .n_stays = header->n_stays,
                               .n_blocks = header->n_blocks,
                               .n_tops = header->n_tops,
+                              .n_turns = header->n_turns,
                               .n_times = header->n_times,
                               .n_cut = header->n_cut,
                               .map = at,
@@ -143,7 +144,8 @@ static bool map(int fd, size_t n_file, const struct levels_file_header *header, 
     levels->stays = (void *)(levels->rows + levels->n_rows);
     levels->blocks = (void *)(levels->stays + levels->n_stays);
     levels->tops = (void *)(levels->blocks + levels->n_blocks);
-    levels->times = (void *)(levels->tops + levels->n_tops);
+    levels->turns = (void *)(levels->tops + levels->n_tops);
+    levels->times = (void *)(levels->turns + levels->n_turns);
     return true;
 }
 
@@ -167,7 +169,7 @@ static bool take_text(const char **at, const char *end, char **text)
 /* A stream without events that says what the recording is. NULL: out of memory, or the texts are none. */
 static struct stream *shell_of(const struct levels_file_header *header, const struct levels *mapped, const char *path)
 {
-    const struct file_task *tasks = (void *)(mapped->times + mapped->n_times);
+    const struct file_task *tasks = (void *)(mapped->times + mapped->n_times + mapped->n_times % 2);
     const char *texts = (const char *)(tasks + header->n_tasks);
     const char *end = texts + header->n_text_bytes;
     struct stream *shell = calloc(1, sizeof *shell);
@@ -260,6 +262,7 @@ static void describe(struct levels_file_header *header, const struct levels *lev
     header->n_stays = levels->n_stays;
     header->n_blocks = levels->n_blocks;
     header->n_tops = levels->n_tops;
+    header->n_turns = levels->n_turns;
     header->n_times = levels->n_times;
     header->n_tasks = stream->n_tasks;
 }
@@ -322,9 +325,9 @@ void levels_file_put_head(struct levels_file *file, const struct levels *levels)
     *file->header = header_for(file->key);
     describe(file->header, levels, file->stream);
     file->header->n_text_bytes = file->texts.len_bytes;
-    file->header->n_index_bytes = file->index.len_bytes;
+    file->header->n_index_bytes = file->index.len_bytes + file->blocks.len_bytes;
     file->header->own_sum = levels_sum(file->header, sizeof *file->header);
-    file->failed = file->index.failed || file->texts.failed;
+    file->failed = file->index.failed || file->blocks.failed || file->texts.failed;
     levels_file_put(file, file->header, sizeof *file->header);
     levels_file_put(file, levels->rows, levels->n_rows * sizeof *levels->rows);
 }
@@ -339,6 +342,7 @@ static void put_end(struct levels_file *file)
     }
     levels_file_put(file, file->texts.data, file->texts.len_bytes);
     levels_file_put(file, file->index.data, file->index.len_bytes);
+    levels_file_put(file, file->blocks.data, file->blocks.len_bytes);
     file->header->sum = sum_of(&file->sum);
     file->failed = file->failed ||
                    pwrite(file->fd, file->header, sizeof *file->header, 0) != (ssize_t)sizeof *file->header ||
@@ -378,9 +382,99 @@ void levels_file_drop(struct levels_file *file)
         (void)close(file->fd);
     buf_fini(&file->texts);
     buf_fini(&file->index);
+    buf_fini(&file->blocks);
     buf_fini(&file->name);
     free(file->header);
     file->fd = -1;
+}
+
+/* --- room --- */
+
+struct levels_slab {
+    struct levels_slab *before;
+    size_t n_bytes, n_used;
+    bool is_in_file;
+};
+
+enum { SLAB_LEAST = 1 << 16, SLAB_MOST = 1 << 24, ROOM_IN_MEMORY = 256 << 20, PASS_BYTES = 64 << 20 };
+
+/* Lets go what of a slab lies in a file: whoever needs it gets it from the system's cache. */
+static void rest(const struct levels_slab *slab)
+{
+    if (slab && slab->is_in_file)
+        (void)madvise((char *)(uintptr_t)slab + PAGE_BYTES, slab->n_bytes - PAGE_BYTES, MADV_DONTNEED);
+}
+
+/* The next n_bytes of the file; MAP_FAILED: there is none, or the disk is full. */
+static void *map_slab(struct levels_room *room, size_t n_bytes)
+{
+    struct buf name = {0};
+    if (!room->file || room->n_bytes < ROOM_IN_MEMORY)
+        return MAP_FAILED;
+    if (!room->has_file) {
+        room->has_file = true;
+        buf_printf(&name, "%s.XXXXXX", room->file->path);
+        room->fd = name.failed ? -1 : open_unnamed(room->file->path, name.data);
+        struct stat info;
+        if (room->fd >= 0 && fstat(room->fd, &info) == 0 && info.st_nlink > 0)
+            (void)unlink(name.data);
+        buf_fini(&name);
+    }
+    if (room->fd < 0 || posix_fallocate(room->fd, (off_t)room->n_in_file, (off_t)n_bytes) != 0)
+        return MAP_FAILED;
+    void *at = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, room->fd, (off_t)room->n_in_file);
+    room->n_in_file += at == MAP_FAILED ? 0 : n_bytes;
+    return at;
+}
+
+void levels_room_pass(struct levels_room *room, size_t n_bytes)
+{
+    room->n_passed += n_bytes;
+    if (!room->n_in_file || room->n_passed < PASS_BYTES)
+        return;
+    room->n_passed = 0;
+    for (const struct levels_slab *slab = room->slab; slab; slab = slab->before)
+        rest(slab);
+}
+
+static bool add_slab(struct levels_room *room)
+{
+    size_t n = room->slab ? room->slab->n_bytes * 4 : SLAB_LEAST;
+    n = n < SLAB_MOST ? n : SLAB_MOST;
+    struct levels_slab *more = map_slab(room, n);
+    bool is_in_file = more != MAP_FAILED;
+    if (!is_in_file)
+        more = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (more == MAP_FAILED)
+        return false;
+    levels_room_pass(room, n); /* pieces of all slabs are filled */
+    *more = (struct levels_slab){room->slab, n, sizeof *more, is_in_file};
+    room->slab = more;
+    room->n_bytes += n;
+    return true;
+}
+
+void *levels_room_take(struct levels_room *room, size_t n_bytes)
+{
+    struct levels_slab *slab = room->slab;
+    n_bytes = (n_bytes + 7) / 8 * 8;
+    if ((!slab || slab->n_bytes - slab->n_used < n_bytes) && !add_slab(room))
+        return NULL;
+    slab = room->slab;
+    void *at = (char *)slab + slab->n_used;
+    slab->n_used += n_bytes;
+    return at;
+}
+
+void levels_room_free(struct levels_room *room)
+{
+    for (struct levels_slab *slab = room->slab, *before; slab; slab = before) {
+        before = slab->before;
+        (void)munmap(slab, slab->n_bytes);
+    }
+    if (room->has_file && room->fd >= 0)
+        (void)close(room->fd);
+    room->slab = NULL;
 }
 
 /* --- reading --- */
@@ -401,7 +495,9 @@ static bool fits(const struct levels_file_header *header, uint64_t n_file)
            add_part(&at, header->n_stays, sizeof(struct level_stay), n_file) &&
            add_part(&at, header->n_blocks, sizeof(struct level_block), n_file) &&
            add_part(&at, header->n_tops, sizeof(struct level_top), n_file) &&
-           add_part(&at, header->n_times, sizeof(int64_t), n_file) &&
+           add_part(&at, header->n_turns, sizeof(struct level_turn), n_file) &&
+           add_part(&at, header->n_times, sizeof(uint32_t), n_file) &&
+           add_part(&at, header->n_times % 2, sizeof(uint32_t), n_file) &&
            add_part(&at, header->n_tasks, sizeof(struct file_task), n_file) &&
            add_part(&at, header->n_text_bytes, 1, n_file) && add_part(&at, header->n_index_bytes, 1, n_file) &&
            at == n_file && header->tier <= STREAM_TIER_NONE && header->clock <= STREAM_CLOCK_COUNTER &&
@@ -455,7 +551,8 @@ static bool rows_fit(const struct levels *levels)
             row->first_top > levels->n_tops - n_tops)
             return false;
         for (unsigned mark = 0; mark < LEVEL_MARKS; mark++)
-            if (row->n_times[mark] > levels->n_times || row->first_time[mark] > levels->n_times - row->n_times[mark])
+            if (row->n_times[mark] > levels->n_times || row->first_time[mark] > levels->n_times - row->n_times[mark] ||
+                row->n_turns[mark] > levels->n_turns || row->first_turn[mark] > levels->n_turns - row->n_turns[mark])
                 return false;
     }
     return true;

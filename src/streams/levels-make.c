@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/vec.h"
 #include "streams/couplebreak.h"
@@ -35,35 +34,22 @@ struct piece {
     struct packed packed[];
 };
 
-/* Some successive times of a row's marks: how long after the one before, in as many bytes as that takes, seven bits in
- * each, the lowest first; all but the last have their highest bit set. */
+/* Some successive times of a row's marks. */
 struct times_piece {
     struct times_piece *next;
     uint32_t n, capacity;
-    unsigned char gaps_ns[];
+    uint32_t low[];
 };
 
 struct times {
     struct times_piece *first, *last;
-    int64_t last_ns;
+    uint64_t high; /* of the last one */
+    size_t n;
+    struct level_turn *turns; /* [n_turns] */
+    size_t n_turns, cap_turns;
 };
 
-/* Memory for pieces, a slab at a time, which is freed at once. */
-struct slab {
-    struct slab *before;
-    size_t n_bytes, n_used;
-};
-
-enum {
-    PIECE_FIRST = 16,
-    PIECE_MOST = 4096,
-    TIMES_FIRST = 32,
-    TIMES_MOST = 1 << 14,
-    GAP_BYTES = 10,
-    SLAB_LEAST = 1 << 16,
-    SLAB_MOST = 1 << 24,
-    RECENT = 4096
-};
+enum { PIECE_FIRST = 16, PIECE_MOST = 4096, TIMES_FIRST = 8, TIMES_MOST = 1 << 12, RECENT = 4096 };
 
 /* A row that is being made. */
 struct growing {
@@ -77,7 +63,6 @@ struct growing {
     bool is_gone;           /* it has ended, so that nothing more is to be known of it */
     int64_t first_ns, last_ns;
     int64_t parts_ns[LEVEL_PARTS];
-    uint64_t n_times[LEVEL_MARKS];
     struct times times[LEVEL_MARKS];
 };
 
@@ -92,14 +77,13 @@ struct making {
     struct levels *levels;
     struct growing *rows; /* [n] CPUs by number first, then tasks as they come */
     size_t n, capacity, n_cpus;
-    struct slots slots;    /* of all rows */
-    struct recent *recent; /* [RECENT] by the rest of the task's number */
-    struct slab *slab;
+    struct slots slots;      /* of all rows */
+    struct recent *recent;   /* [RECENT] by the rest of the task's number */
+    struct levels_room room; /* of pieces */
     int32_t sample_id;
     bool failed;
     struct parts_making *parts; /* NULL: no index is made */
     struct schedule sched;
-    struct schedule_source source; /* where events are handed over */
     struct schedule_sink sink;
     int64_t last_ns; /* of the last one */
 };
@@ -126,8 +110,6 @@ static struct growing *row_put(struct making *making, enum level_kind kind, int3
                            .packed_ns = making->levels->begin_ns,
                            .first_ns = INT64_MAX,
                            .last_ns = INT64_MIN};
-    for (unsigned mark = 0; mark < LEVEL_MARKS; mark++)
-        like.times[mark].last_ns = making->levels->begin_ns;
     size_t i = slots_put(&making->slots, &row_kind, &making->rows, &making->n, &making->capacity, &like);
     making->failed |= i == SLOTS_NONE;
     if (i < UINT32_MAX && kind == LEVEL_TASK)
@@ -145,39 +127,12 @@ static inline struct growing *row_of(struct making *making, enum level_kind kind
     return row_put(making, kind, number);
 }
 
-/* Room for n_bytes more, a multiple of eight and less than SLAB_LEAST; NULL when out of memory. */
-static void *slab_take(struct making *making, size_t n_bytes)
-{
-    struct slab *slab = making->slab;
-    if (!slab || slab->n_bytes - slab->n_used < n_bytes) {
-        size_t n = slab ? slab->n_bytes * 4 : SLAB_LEAST;
-        n = n < SLAB_MOST ? n : SLAB_MOST;
-        struct slab *more = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (more == MAP_FAILED)
-            return NULL;
-        *more = (struct slab){slab, n, sizeof *more};
-        making->slab = slab = more;
-    }
-    void *at = (char *)slab + slab->n_used;
-    slab->n_used += n_bytes;
-    return at;
-}
-
-static void free_slabs(struct making *making)
-{
-    for (struct slab *slab = making->slab, *before; slab; slab = before) {
-        before = slab->before;
-        (void)munmap(slab, slab->n_bytes);
-    }
-    making->slab = NULL;
-}
-
 /* A piece behind the last one of a row, which is full. */
 static bool add_piece(struct making *making, struct growing *row)
 {
     uint32_t n = row->last ? row->last->capacity * 2 : PIECE_FIRST;
     n = n < PIECE_MOST ? n : PIECE_MOST;
-    struct piece *piece = slab_take(making, sizeof *piece + n * sizeof *piece->packed);
+    struct piece *piece = levels_room_take(&making->room, sizeof *piece + n * sizeof *piece->packed);
     if (!piece)
         return false;
     piece->next = NULL;
@@ -349,7 +304,7 @@ static bool add_times(struct making *making, struct times *times)
 {
     uint32_t n = times->last ? times->last->capacity * 2 : TIMES_FIRST;
     n = n < TIMES_MOST ? n : TIMES_MOST;
-    struct times_piece *piece = slab_take(making, sizeof *piece + n);
+    struct times_piece *piece = levels_room_take(&making->room, sizeof *piece + n * sizeof *piece->low);
     if (!piece)
         return false;
     *piece = (struct times_piece){.capacity = n};
@@ -361,19 +316,28 @@ static bool add_times(struct making *making, struct times *times)
     return true;
 }
 
+/* From the next time on the upper half is another one. */
+static bool add_turn(struct times *times, uint64_t high)
+{
+    if (!vec_reserve(&times->turns, &times->cap_turns, times->n_turns + 1, sizeof *times->turns))
+        return false;
+    times->turns[times->n_turns++] = (struct level_turn){times->n, high};
+    times->high = high;
+    return true;
+}
+
 static inline void put_time(struct making *making, struct times *times, int64_t t_ns)
 {
-    uint64_t gap_ns = (uint64_t)t_ns - (uint64_t)times->last_ns;
-    if ((!times->last || times->last->n + GAP_BYTES > times->last->capacity) && !add_times(making, times)) {
+    uint64_t since_ns = (uint64_t)t_ns - (uint64_t)making->levels->begin_ns;
+    bool is_full = !times->last || times->last->n == times->last->capacity;
+    if (__builtin_expect(is_full, 0) && !add_times(making, times))
         making->failed = true;
-        return;
+    else if (__builtin_expect(!times->n || times->high != since_ns >> 32, 0) && !add_turn(times, since_ns >> 32))
+        making->failed = true;
+    else {
+        times->last->low[times->last->n++] = (uint32_t)since_ns;
+        times->n++;
     }
-    unsigned char *at = times->last->gaps_ns + times->last->n;
-    times->last_ns = t_ns;
-    for (; gap_ns > 0x7f; gap_ns >>= 7)
-        *at++ = (unsigned char)(gap_ns | 0x80);
-    *at++ = (unsigned char)gap_ns;
-    times->last->n = (uint32_t)(at - times->last->gaps_ns);
 }
 
 static inline void mark_row(struct making *making, struct growing *row, unsigned marks, int64_t t_ns)
@@ -383,9 +347,7 @@ static inline void mark_row(struct making *making, struct growing *row, unsigned
     row->first_ns = t_ns < row->first_ns ? t_ns : row->first_ns;
     row->last_ns = t_ns > row->last_ns ? t_ns : row->last_ns;
     for (; marks; marks &= marks - 1) { /* most have one */
-        unsigned mark = (unsigned)__builtin_ctz(marks);
-        row->n_times[mark]++;
-        put_time(making, &row->times[mark], t_ns);
+        put_time(making, &row->times[__builtin_ctz(marks)], t_ns);
     }
 }
 
@@ -446,26 +408,29 @@ static int follow(struct making *making, const struct stream *stream, bool with_
     return code ? code : end(making, n ? stream->events[n - 1].t_ns : 0, err);
 }
 
-/* The next event of a stream that does not keep them. Which types it has events of is not known yet: all. */
-static void follow_event(void *context, const struct stream *stream, const struct stream_event *event)
+/* The next event of a stream that does not keep them. */
+static void follow_event(void *context, const struct stream *stream, const struct stream_event *event,
+                         const struct schedule_step *step)
 {
     struct making *making = context;
     if (!making->stream) {
         begin(making, stream, event->t_ns, true);
-        schedule_source_expect(&making->source, stream);
-        schedule_begin(&making->sched, &making->source, NULL, &making->sink, event->t_ns);
+        struct schedule_source source;
+        schedule_source_expect(&source, stream);
+        schedule_begin(&making->sched, &source, NULL, &making->sink, event->t_ns);
     }
     making->last_ns = event->t_ns;
     if (!making->failed && !making->sched.failed)
-        schedule_follow(&making->sched, &making->source, event);
+        schedule_follow(&making->sched, event, step);
 }
 
 /* They have all been handed over.  err: ERR_MEMORY, ERR_UNSUPPORTED (what was expected of its types does not hold) */
 static int follow_end(struct making *making, struct stream *stream, struct error *err)
 {
-    struct schedule_source source;
+    struct schedule_source source, expected;
     schedule_source_init(&source, stream);
-    if (!making->stream || source.waking_id != making->source.waking_id)
+    schedule_source_expect(&expected, stream);
+    if (!making->stream || source.waking_id != expected.waking_id)
         return error_set(err, ERR_UNSUPPORTED, "%.600s: has no events of a type that it describes", stream->path);
     making->sched.end_ns = making->last_ns;
     int code = schedule_finish(&making->sched, err);
@@ -493,15 +458,18 @@ static void place(struct making *making, struct levels *levels)
         levels->n_tops += level_n_tops(from->n);
         for (unsigned mark = 0; mark < LEVEL_MARKS; mark++) {
             row->first_time[mark] = levels->n_times;
-            row->n_times[mark] = from->n_times[mark];
-            levels->n_times += from->n_times[mark];
+            row->n_times[mark] = from->times[mark].n;
+            levels->n_times += from->times[mark].n;
+            row->first_turn[mark] = levels->n_turns;
+            row->n_turns[mark] = from->times[mark].n_turns;
+            levels->n_turns += from->times[mark].n_turns;
         }
     }
     levels->n_rows = making->n;
 }
 
 /* What goes into a file, as much at a time as stays in the caches. */
-enum { STAYS_AT_ONCE = 2048, TIMES_AT_ONCE = 8192 };
+enum { STAYS_AT_ONCE = 2048, TIMES_AT_ONCE = 4 * TIMES_MOST };
 
 /* Takes the stays of all rows to their places: stays, or into a file (NULL: none) by way of stays, which has room for
  * STAYS_AT_ONCE then. */
@@ -521,6 +489,7 @@ static void settle(struct making *making, struct level_stay *stays, struct level
                            levels->tops + row->first_top);
             used += n;
             done += n;
+            levels_room_pass(&making->room, n * sizeof(struct packed));
             if (file && used + LEVEL_BLOCK > STAYS_AT_ONCE) {
                 levels_file_put(file, stays, used * sizeof *stays);
                 used = 0;
@@ -532,28 +501,26 @@ static void settle(struct making *making, struct level_stay *stays, struct level
         levels_file_put(file, stays, used * sizeof *stays);
 }
 
-/* The same of the times of all marks, with TIMES_AT_ONCE. */
-static void settle_times(const struct making *making, int64_t *times, struct levels_file *file)
+/* The same of the times of all marks, with TIMES_AT_ONCE. They end with a multiple of eight bytes. */
+static void settle_times(struct making *making, uint32_t *times, struct levels_file *file)
 {
     size_t used = 0;
-    for (size_t i = 0; i < making->n * LEVEL_MARKS; i++) {
-        int64_t t_ns = making->levels->begin_ns;
+    for (size_t i = 0; i < making->n * LEVEL_MARKS; i++)
         for (const struct times_piece *piece = making->rows[i / LEVEL_MARKS].times[i % LEVEL_MARKS].first; piece;
-             piece = piece->next)
-            for (const unsigned char *at = piece->gaps_ns, *end = at + piece->n; at < end; at++) {
-                uint64_t gap_ns = *at & 0x7f;
-                for (unsigned shift = 7; *at & 0x80; shift += 7)
-                    gap_ns |= (uint64_t)(*++at & 0x7f) << shift;
-                t_ns = (int64_t)((uint64_t)t_ns + gap_ns);
-                times[used++] = t_ns;
-                if (file && used == TIMES_AT_ONCE) {
-                    levels_file_put(file, times, used * sizeof *times);
-                    used = 0;
-                }
+             piece = piece->next) {
+            if (file && used + piece->n > TIMES_AT_ONCE) {
+                size_t n = used / 2 * 2;
+                levels_file_put(file, times, n * sizeof *times);
+                memmove(times, times + n, (used - n) * sizeof *times);
+                used -= n;
             }
-    }
+            memcpy(times + used, piece->low, piece->n * sizeof *times);
+            used += piece->n;
+            levels_room_pass(&making->room, piece->n * sizeof *times);
+        }
+    times[used] = 0;
     if (file)
-        levels_file_put(file, times, used * sizeof *times);
+        levels_file_put(file, times, (used + used % 2) * sizeof *times);
 }
 
 static void *array(size_t n, size_t each)
@@ -582,17 +549,28 @@ static int fill_stays(struct making *making, struct levels_file *file, struct er
     return ok ? 0 : error_memory(err);
 }
 
-static int fill_times(const struct making *making, struct levels_file *file, struct error *err)
+/* Fills turns and times. */
+static int fill_times(struct making *making, struct levels_file *file, struct error *err)
 {
     struct levels *levels = making->levels;
-    int64_t *times = array(file ? TIMES_AT_ONCE : levels->n_times, sizeof *times);
-    if (times)
+    uint32_t *times = array(file ? TIMES_AT_ONCE + 1 : levels->n_times, sizeof *times);
+    levels->turns = array(levels->n_turns, sizeof *levels->turns);
+    bool ok = times && levels->turns;
+    struct level_turn *turn = levels->turns;
+    for (size_t i = 0; ok && i < making->n * LEVEL_MARKS; i++) {
+        const struct times *from = &making->rows[i / LEVEL_MARKS].times[i % LEVEL_MARKS];
+        for (size_t k = 0; k < from->n_turns; k++)
+            *turn++ = from->turns[k];
+    }
+    if (ok && file)
+        levels_file_put(file, levels->turns, levels->n_turns * sizeof *levels->turns);
+    if (ok)
         settle_times(making, times, file);
     if (file)
         free(times);
     else
         levels->times = times;
-    return times ? 0 : error_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 static int fill(struct making *making, struct levels_file *file, struct error *err)
@@ -600,7 +578,7 @@ static int fill(struct making *making, struct levels_file *file, struct error *e
     struct levels *levels = making->levels;
     if (file) {
         file->stream = making->stream;
-        parts_making_put(making->parts, &making->sched, &file->index);
+        parts_making_put(making->parts, &making->sched, &file->index, &file->blocks);
         parts_making_free(making->parts);
         making->parts = NULL;
     }
@@ -618,9 +596,11 @@ static int fill(struct making *making, struct levels_file *file, struct error *e
 
 static void making_free(struct making *making)
 {
+    for (size_t i = 0; i < making->n * LEVEL_MARKS; i++)
+        free(making->rows[i / LEVEL_MARKS].times[i % LEVEL_MARKS].turns);
     schedule_close(&making->sched);
     parts_making_free(making->parts);
-    free_slabs(making);
+    levels_room_free(&making->room);
     free(making->rows);
     free(making->recent);
     slots_fini(&making->slots);
@@ -634,6 +614,7 @@ static int make(const struct stream *stream, struct levels_file *file, struct le
     if (!making)
         return error_memory(err);
     making->levels = levels;
+    making->room.file = file;
     int code = follow(making, stream, file, err);
     code = code ? code : fill(making, file, err);
     making_free(making);
@@ -681,9 +662,9 @@ int levels_make_passing(const char *recording, const struct levels_key *key, con
     if (!making)
         return error_memory(err);
     making->levels = levels;
-    const struct stream_taker taker = {follow_event, NULL, making};
+    making->room.file = &file;
     int code = levels_file_begin(&file, key, path, key->n_bytes, err);
-    code = code ? code : stream_open_passing(recording, &taker, &stream, err);
+    code = code ? code : schedule_open_passing(recording, follow_event, making, &stream, err);
     code = code ? code : check_passed(stream, key, n_least, err);
     code = code ? code : follow_end(making, stream, err);
     code = code ? code : fill(making, &file, err);

@@ -117,6 +117,7 @@ void levels_fini(struct levels *levels)
         free(levels->stays);
         free(levels->blocks);
         free(levels->tops);
+        free(levels->turns);
         free(levels->times);
     }
     *levels = (struct levels){0};
@@ -188,13 +189,49 @@ void level_sums_of(const struct level_track *track, int64_t from_ns, int64_t to_
         sums[part] = to_ns > from_ns ? sums[part] - before[part] : 0;
 }
 
-/* The first of the times [n], of which the first at are before t_ns, that is not: near ones are found fast. */
-static size_t time_at(const int64_t *times, size_t n, size_t at, int64_t t_ns)
+/* The times of marks of a row. */
+struct times {
+    int64_t begin_ns;
+    const uint32_t *low; /* [n] */
+    size_t n;
+    const struct level_turn *turns; /* [n_turns] */
+    size_t n_turns;
+};
+
+static struct times times_of(const struct levels *levels, const struct level_row *row, unsigned mark)
+{
+    return (struct times){levels->begin_ns, levels->times + row->first_time[mark], row->n_times[mark],
+                          levels->turns + row->first_turn[mark], row->n_turns[mark]};
+}
+
+static bool turn_is_upto(const void *context, size_t i)
+{
+    const struct level_turn *const *search = context;
+    return search[0][i].first <= search[1]->first;
+}
+
+static bool turn_is_below(const void *context, size_t i)
+{
+    const struct level_turn *const *search = context;
+    return search[0][i].high < search[1]->high;
+}
+
+/* The time at an index below n. */
+static int64_t time_of(const struct times *times, size_t i)
+{
+    const struct level_turn like = {.first = i}, *search[] = {times->turns, &like};
+    size_t behind = times->n_turns == 1 ? 1 : search_where(times->n_turns, turn_is_upto, search);
+    uint64_t high = behind ? times->turns[behind - 1].high : 0;
+    return (int64_t)((uint64_t)times->begin_ns + (high << 32 | times->low[i]));
+}
+
+/* The first of numbers [n], of which the first at are below number, that is not: near ones are found fast. */
+static size_t number_at(const uint32_t *numbers, size_t n, size_t at, uint32_t number)
 {
     size_t step = 1, high = at;
-    if (n && times[n - 1] < t_ns)
+    if (n > at && numbers[n - 1] < number)
         return n;
-    while (high < n && times[high] < t_ns) {
+    while (high < n && numbers[high] < number) {
         at = high + 1;
         high += step;
         step *= 2;
@@ -202,7 +239,39 @@ static size_t time_at(const int64_t *times, size_t n, size_t at, int64_t t_ns)
     high = high < n ? high : n;
     while (at < high) {
         size_t middle = at + (high - at) / 2;
-        if (times[middle] < t_ns)
+        if (numbers[middle] < number)
+            at = middle + 1;
+        else
+            high = middle;
+    }
+    return at;
+}
+
+/* The first of the times, of which the first at are before t_ns, that is not. */
+static size_t time_at(const struct times *times, size_t at, int64_t t_ns)
+{
+    if (t_ns <= times->begin_ns || at >= times->n)
+        return at;
+    uint64_t since_ns = (uint64_t)t_ns - (uint64_t)times->begin_ns;
+    const struct level_turn like = {.high = since_ns >> 32}, *search[] = {times->turns, &like};
+    size_t turn = search_where(times->n_turns, turn_is_below, search);
+    size_t first = turn < times->n_turns ? times->turns[turn].first : times->n;
+    size_t end = turn + 1 < times->n_turns ? times->turns[turn + 1].first : times->n;
+    first = first < times->n ? first : times->n; /* whatever a file says */
+    end = end < times->n ? end : times->n;
+    at = at > first ? at : first;
+    if (turn == times->n_turns || times->turns[turn].high > like.high || at >= end)
+        return at;
+    return number_at(times->low, end, at, (uint32_t)since_ns);
+}
+
+/* The first of the edges [n] from at on that is not before t_ns. */
+static size_t edge_at(const int64_t *edges, size_t n, size_t at, int64_t t_ns)
+{
+    size_t high = n;
+    while (at < high) {
+        size_t middle = at + (high - at) / 2;
+        if (edges[middle] < t_ns)
             at = middle + 1;
         else
             high = middle;
@@ -212,10 +281,9 @@ static size_t time_at(const int64_t *times, size_t n, size_t at, int64_t t_ns)
 
 uint64_t levels_count(const struct levels *levels, size_t row, enum level_mark mark, int64_t from_ns, int64_t to_ns)
 {
-    const struct level_row *of = &levels->rows[row];
-    const int64_t *times = levels->times + of->first_time[mark];
-    size_t first = time_at(times, of->n_times[mark], 0, from_ns);
-    return to_ns > from_ns ? time_at(times, of->n_times[mark], first, to_ns) - first : 0;
+    const struct times times = times_of(levels, &levels->rows[row], mark);
+    size_t first = time_at(&times, 0, from_ns);
+    return to_ns > from_ns ? time_at(&times, first, to_ns) - first : 0;
 }
 
 /* --- pictures --- */
@@ -230,9 +298,10 @@ struct drawing {
     const struct level_picture *picture;
     struct level_track track;
     struct cursor own, keys;
-    const int64_t *times[LEVEL_MARKS];
-    size_t n_times[LEVEL_MARKS], at[LEVEL_MARKS];
-    bool ends_marked; /* something happens at the very end of the last pixel, which that one shows */
+    struct times times[LEVEL_MARKS];
+    size_t at[LEVEL_MARKS];
+    int64_t next_ns[LEVEL_MARKS]; /* the time at that place, INT64_MAX: there is none */
+    bool ends_marked;             /* something happens at the very end of the last pixel, which that one shows */
     struct tally tally;
 };
 
@@ -347,12 +416,16 @@ static bool draw_marks(struct drawing *drawing, int64_t to_ns, struct level_cell
 {
     bool has_any = false;
     for (unsigned mark = 0; mark < LEVEL_MARKS; mark++) {
-        size_t end = time_at(drawing->times[mark], drawing->n_times[mark], drawing->at[mark], to_ns);
+        const struct times *times = &drawing->times[mark];
+        size_t end = drawing->next_ns[mark] < to_ns ? time_at(times, drawing->at[mark], to_ns) : drawing->at[mark];
         cell->n_marks[mark] = end - drawing->at[mark];
-        has_any |= end > drawing->at[mark];
-        drawing->at[mark] = end;
-        if (end < drawing->n_times[mark] && drawing->times[mark][end] < *until_ns)
-            *until_ns = drawing->times[mark][end];
+        if (end > drawing->at[mark]) {
+            has_any = true;
+            drawing->at[mark] = end;
+            drawing->next_ns[mark] = end < times->n ? time_of(times, end) : INT64_MAX;
+        }
+        if (drawing->next_ns[mark] < *until_ns)
+            *until_ns = drawing->next_ns[mark];
     }
     return has_any;
 }
@@ -381,12 +454,29 @@ static struct level_cell draw_cell(struct drawing *drawing, size_t x)
     }
     size_t end = x + 1;
     if (!has_marks) { /* pixels without length where it ends are of what is there then */
-        end = time_at(edges, drawing->picture->width + 1, x + 1, until_ns);
+        end = edge_at(edges, drawing->picture->width + 1, x + 1, until_ns);
         end -= end > drawing->picture->width || edges[end] > until_ns;
     }
     end -= end == drawing->picture->width && end > x + 1 && drawing->ends_marked;
     cell.n = end > x ? end - x : 1;
     return cell;
+}
+
+/* Lets go from time to time what has been looked at of a very large file: each look makes sixteen pages resident. */
+static void levels_rest(const struct levels *levels, const struct level_row *row, size_t n_cells)
+{
+    enum { LARGE_BYTES = 512 << 20, REST_BYTES = 256 << 20, CELL_BYTES = 4 * 16 * 4096 };
+    struct levels *own = (struct levels *)(uintptr_t)levels; /* they are the same, of which less is resident */
+    if (!levels->map || levels->n_map < LARGE_BYTES)
+        return;
+    uint64_t n_bytes = row->n_stays * sizeof *levels->stays, n_looked = n_cells * (uint64_t)CELL_BYTES;
+    for (unsigned mark = 0; mark < LEVEL_MARKS; mark++)
+        n_bytes += row->n_times[mark] * sizeof *levels->times;
+    own->n_looked += n_looked < n_bytes ? n_looked : n_bytes;
+    if (own->n_looked < REST_BYTES)
+        return;
+    (void)madvise(levels->map, levels->n_map, MADV_DONTNEED);
+    own->n_looked = 0;
 }
 
 void levels_draw(const struct levels *levels, size_t row, const struct level_picture *picture)
@@ -398,15 +488,18 @@ void levels_draw(const struct levels *levels, size_t row, const struct level_pic
     if (picture->keys)
         drawing.keys = (struct cursor){picture->keys, level_stay_at(picture->keys, picture->edges[0])};
     for (unsigned mark = 0; mark < LEVEL_MARKS; mark++) {
-        drawing.times[mark] = levels->times + of->first_time[mark];
-        drawing.n_times[mark] = of->n_times[mark];
-        drawing.at[mark] = time_at(drawing.times[mark], of->n_times[mark], 0, picture->edges[0]);
-        size_t end = time_at(drawing.times[mark], of->n_times[mark], drawing.at[mark], picture->edges[picture->width]);
-        drawing.ends_marked |= end < of->n_times[mark] && drawing.times[mark][end] == picture->edges[picture->width];
+        const struct times *times = &drawing.times[mark];
+        drawing.times[mark] = times_of(levels, of, mark);
+        drawing.at[mark] = time_at(times, 0, picture->edges[0]);
+        drawing.next_ns[mark] = drawing.at[mark] < times->n ? time_of(times, drawing.at[mark]) : INT64_MAX;
+        size_t end = time_at(times, drawing.at[mark], picture->edges[picture->width]);
+        drawing.ends_marked |= end < times->n && time_of(times, end) == picture->edges[picture->width];
     }
-    for (size_t x = 0; x < picture->width;) {
+    size_t n_cells = 0;
+    for (size_t x = 0; x < picture->width; n_cells++) {
         struct level_cell cell = draw_cell(&drawing, x);
         picture->cell(picture->context, &cell);
         x += cell.n;
     }
+    levels_rest(levels, of, n_cells);
 }

@@ -54,6 +54,12 @@ struct level_track {
     const struct level_top *tops;     /* as many, then a LEVEL_FAN-th of them, up to one; n 0: none */
 };
 
+/* The times of a row's marks of a kind, by time: the lower half of each since the begin of the levels, and from which
+ * one on what the upper half is. */
+struct level_turn {
+    uint64_t first, high;
+};
+
 struct level_row {
     int32_t number; /* of the CPU or task */
     uint32_t kind;  /* enum level_kind */
@@ -62,6 +68,7 @@ struct level_row {
     uint64_t first_stay, n_stays, first_block;              /* in those of the levels */
     uint64_t first_top;                                     /* the same */
     uint64_t first_time[LEVEL_MARKS], n_times[LEVEL_MARKS]; /* the same */
+    uint64_t first_turn[LEVEL_MARKS], n_turns[LEVEL_MARKS]; /* the same */
 };
 
 /* All zero is empty. */
@@ -75,11 +82,14 @@ struct levels {
     size_t n_blocks;
     struct level_top *tops; /* [n_tops] */
     size_t n_tops;
-    int64_t *times; /* [n_times] */
+    struct level_turn *turns; /* [n_turns] */
+    size_t n_turns;
+    uint32_t *times; /* [n_times] */
     size_t n_times;
     uint64_t n_cut; /* stays of which a part was left out, because another one says otherwise */
     void *map;      /* the file that all of these lie in, NULL: they are malloc'ed */
     size_t n_map;
+    uint64_t n_looked; /* bytes of the map, at most, that have become resident since it was let go */
 };
 
 /* Makes those of a stream; *levels must be empty. levels_fini frees them.  err: ERR_MEMORY */

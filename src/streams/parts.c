@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The index of a recording, made and used: see parts.h. Places at which reading can begin lie between events of
- * different times, every PLACE_EVENTS or so: never while a CPU has lost records before its next event, as a reader
- * tells of these together. */
+ * different times, every PLACE_EVENTS or so, behind NEAR_PLACES of them ever farther apart: never while a CPU has lost
+ * records before its next event, as a reader tells of these together. */
 #include "streams/parts.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "streams/couplebreak.h"
 #include "streams/levels.h"
 
-enum { PLACE_EVENTS = 16384, EVENTS_PER_ROW = 32 };
+enum { PLACE_EVENTS = 16384, EVENTS_PER_ROW = 32, NEAR_PLACES = 1024 };
 
 /* A place: its first event, and how much is known there. */
 struct place {
@@ -142,8 +142,9 @@ static void add_place(struct parts_making *making, const struct schedule *sched,
     for (size_t i = 0; i < making->n_file_cpus; i++)
         making->at[n * making->n_file_cpus + i] = (struct stream_place){.record = UINT64_MAX};
     making->n_places++;
-    size_t n_rows = EVENTS_PER_ROW * (sched->n_tasks + making->n_file_cpus);
-    making->next_place = first + (n_rows > PLACE_EVENTS ? n_rows : PLACE_EVENTS);
+    size_t n_rows = EVENTS_PER_ROW * (sched->n_tasks + making->n_file_cpus), n_far = first / NEAR_PLACES;
+    n_rows = n_rows > PLACE_EVENTS ? n_rows : PLACE_EVENTS;
+    making->next_place = first + (n_rows > n_far ? n_rows : n_far);
 }
 
 void parts_making_event(struct parts_making *making, const struct schedule *sched, const struct stream_event *event)
@@ -234,9 +235,9 @@ static void put_block(const struct parts_making *making, struct place *place, si
     place->sum = out->failed ? 0 : levels_sum(out->data + place->at, out->len_bytes - place->at);
 }
 
-void parts_making_put(struct parts_making *making, const struct schedule *sched, struct buf *out)
+void parts_making_put(struct parts_making *making, const struct schedule *sched, struct buf *out, struct buf *blocks)
 {
-    struct buf counts = {0}, texts = {0}, names = {0}, blocks = {0};
+    struct buf counts = {0}, texts = {0}, names = {0};
     if (!making || making->failed || making->n_losing || !making->n_events)
         return;
     const struct stream *stream = making->stream;
@@ -254,8 +255,8 @@ void parts_making_put(struct parts_making *making, const struct schedule *sched,
     put_to_eight(&names);
     head.n_name_bytes = names.len_bytes;
     for (size_t i = 0; i < making->n_places && !making->failed; i++)
-        put_block(making, &making->places[i], i, &blocks);
-    if (!making->failed && !texts.failed && !names.failed && !counts.failed && !blocks.failed) {
+        put_block(making, &making->places[i], i, blocks);
+    if (!making->failed && !texts.failed && !names.failed && !counts.failed && !blocks->failed) {
         buf_append(out, &head, sizeof head);
         put_array(out, making->places, making->n_places, sizeof *making->places);
         put_array(out, sched->gaps, sched->n_gaps, sizeof *sched->gaps);
@@ -263,17 +264,17 @@ void parts_making_put(struct parts_making *making, const struct schedule *sched,
         put_array(out, texts.data, texts.len_bytes, 1);
         put_array(out, names.data, names.len_bytes, 1);
         head.n_core_bytes = out->len_bytes;
-        put_array(out, blocks.data, blocks.len_bytes, 1);
     }
     if (!out->failed && head.n_core_bytes) {
         memcpy(out->data, &head, sizeof head);
         head.core_sum = levels_sum(out->data, head.n_core_bytes);
         memcpy(out->data, &head, sizeof head);
+    } else {
+        blocks->len_bytes = 0;
     }
     buf_fini(&counts);
     buf_fini(&texts);
     buf_fini(&names);
-    buf_fini(&blocks);
 }
 
 /* --- an index that was read --- */

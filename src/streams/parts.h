@@ -22,8 +22,9 @@ void parts_making_event(struct parts_making *making, const struct schedule *sche
 void parts_making_piece(struct parts_making *making, const struct schedule *sched, const struct schedule_piece *piece);
 void parts_making_run(struct parts_making *making, const struct schedule *sched, const struct schedule_run *run);
 
-/* Appends the index, its length a multiple of eight; nothing if there is none.  err: buf.failed */
-void parts_making_put(struct parts_making *making, const struct schedule *sched, struct buf *out);
+/* Appends the index in two parts that follow each other, their lengths multiples of eight; nothing if there is none.
+ * err: buf.failed */
+void parts_making_put(struct parts_making *making, const struct schedule *sched, struct buf *out, struct buf *blocks);
 
 /* --- a stream of which parts are read --- */
 

@@ -76,8 +76,8 @@ static int finish(struct stream *opened, const struct stream_options *known, str
     return opened->passing ? stream_passing_finish(opened, err) : stream_finish(opened, known->couplebreak, err);
 }
 
-/* Opens a recording; part: see stream_open_empty; passing: see stream_open_passing; both NULL: all of it is read. They
- * belong to the stream, also on failure. */
+/* Opens a recording; part: see stream_open_empty; passing: see schedule_open_passing; both NULL: all of it is read.
+ * They belong to the stream, also on failure. */
 static int open_with(const char *path, const struct stream_options *known, struct stream_part *part,
                      struct stream_passing *passing, struct stream **stream, struct error *err)
 {
@@ -127,17 +127,25 @@ int stream_open_empty(const char *path, struct stream_part *part, struct stream 
 
 /* --- handing events over --- */
 
-enum { BATCH_EVENTS = 4096, N_BATCHES = 4 };
+enum { BATCH_EVENTS = 4096, N_BATCHES = 8, FREE_BATCHES = 4 };
+
+struct handed {
+    struct stream_event event;
+    struct schedule_step step;
+    bool is_step;
+};
 
 /* Events that have been read, for who takes them while the next ones are read. */
 struct batch {
     size_t n;
-    struct stream_event events[BATCH_EVENTS];
+    struct handed all[BATCH_EVENTS];
 };
 
 struct handing {
-    struct stream_taker taker;
+    schedule_taker *take;
+    void *context;
     const struct stream *stream;
+    struct schedule_source source;
     struct batch *batches; /* [N_BATCHES] that are filled and taken in turn */
     size_t n_filled, n_taken;
     bool has_begun, is_over; /* over: nothing is filled any more */
@@ -149,8 +157,10 @@ struct handing {
 
 static void take_batch(struct handing *handing, struct batch *batch)
 {
-    for (size_t i = 0; i < batch->n; i++)
-        handing->taker.event(handing->taker.context, handing->stream, &batch->events[i]);
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct handed *one = &batch->all[i];
+        handing->take(handing->context, handing->stream, &one->event, one->is_step ? &one->step : NULL);
+    }
     batch->n = 0;
 }
 
@@ -167,7 +177,8 @@ static void *take_batches(void *context)
         take_batch(handing, &handing->batches[handing->n_taken % N_BATCHES]);
         (void)pthread_mutex_lock(&handing->lock);
         handing->n_taken++;
-        (void)pthread_cond_signal(&handing->changed);
+        if (handing->n_filled - handing->n_taken <= N_BATCHES - FREE_BATCHES)
+            (void)pthread_cond_signal(&handing->changed);
     }
     (void)pthread_mutex_unlock(&handing->lock);
     return NULL;
@@ -183,7 +194,8 @@ static void give_batch(struct handing *handing)
     (void)pthread_mutex_lock(&handing->lock);
     handing->n_filled++;
     (void)pthread_cond_signal(&handing->changed);
-    while (handing->n_filled - handing->n_taken == N_BATCHES)
+    bool is_full = handing->n_filled - handing->n_taken == N_BATCHES; /* one that waits, waits for several */
+    while (is_full && handing->n_filled - handing->n_taken > N_BATCHES - FREE_BATCHES)
         (void)pthread_cond_wait(&handing->changed, &handing->lock);
     (void)pthread_mutex_unlock(&handing->lock);
 }
@@ -208,9 +220,12 @@ static void fill_batch(void *context, const struct stream *stream, const struct 
     struct batch *batch = &handing->batches[handing->n_filled % N_BATCHES];
     if (!handing->has_begun) {
         handing->stream = stream;
+        schedule_source_expect(&handing->source, stream);
         handing_begin(handing);
     }
-    batch->events[batch->n++] = *event;
+    struct handed *one = &batch->all[batch->n++];
+    one->event = *event;
+    one->is_step = schedule_source_step(&handing->source, event, &one->step);
     if (batch->n == BATCH_EVENTS)
         give_batch(handing);
 }
@@ -232,10 +247,11 @@ static void handing_end(void *context)
     (void)pthread_mutex_destroy(&handing->lock);
 }
 
-int stream_open_passing(const char *path, const struct stream_taker *taker, struct stream **stream, struct error *err)
+int schedule_open_passing(const char *path, schedule_taker *take, void *context, struct stream **stream,
+                          struct error *err)
 {
     const struct stream_options none = {0};
-    struct handing handing = {.taker = *taker, .batches = calloc(N_BATCHES, sizeof *handing.batches)};
+    struct handing handing = {.take = take, .context = context, .batches = calloc(N_BATCHES, sizeof *handing.batches)};
     const struct stream_taker filler = {fill_batch, handing_end, &handing};
     struct stream_passing *passing = stream_passing_new(&filler);
     if (!passing || !handing.batches) {

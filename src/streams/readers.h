@@ -84,8 +84,8 @@ static inline struct stream_event *stream_add_event(struct stream *stream)
     return event;
 }
 
-/* Adds an event by way of what the reader made of it, or hands it over (stream_open_passing). False: out of memory, or
- * nobody wants any more. */
+/* Adds an event by way of what the reader made of it, or hands it over (schedule_open_passing). False: out of memory,
+ * or nobody wants any more. */
 bool stream_hand_over(struct stream *stream, const struct stream_event *event);
 static inline bool stream_emit(struct stream *stream, const struct stream_event *event)
 {
@@ -126,20 +126,15 @@ enum stream_clock stream_clock_of(const char *name);
  * err: as stream_open */
 int stream_open_empty(const char *path, struct stream_part *part, struct stream **stream, struct error *err);
 
-/* Who takes events that are handed over: each, in the order that they have in streams, once types, tier and CPUs are
- * known, in a thread of its own while the next ones are read, and no event or all counts of the stream; then the end,
+/* Who is handed events, in the order that they have in streams, once types, tier and CPUs are known; then the end,
  * whether all have come or not. */
 struct stream_taker {
     void (*event)(void *context, const struct stream *stream, const struct stream_event *event);
-    void (*end)(void *context); /* NULL: nobody asks */
+    void (*end)(void *context);
     void *context;
 };
 
-/* As stream_open of a file, of which no event is kept: each is handed over. Then the stream says how many there were,
- * and its names are followed.  err: as stream_open; ERR_UNSUPPORTED (also: they do not come in their order) */
-int stream_open_passing(const char *path, const struct stream_taker *taker, struct stream **stream, struct error *err);
-
-/* What goes on while events are handed over. */
+/* What goes on while events are handed over. NULL: out of memory. */
 struct stream_passing *stream_passing_new(const struct stream_taker *taker);
 int stream_passing_finish(struct stream *stream, struct error *err); /* counts and names; err: ERR_FORMAT, ERR_MEMORY */
 bool stream_passing_end(const struct stream_passing *passing);       /* false: they did not come in their order */

@@ -911,15 +911,14 @@ void schedule_begin(struct schedule *sched, const struct schedule_source *source
     sched->sink = sink;
 }
 
-void schedule_follow(struct schedule *sched, const struct schedule_source *source, const struct stream_event *event)
+void schedule_follow(struct schedule *sched, const struct stream_event *event, const struct schedule_step *step)
 {
-    struct schedule_step step;
     if (sched->sink && sched->sink->event)
         sched->sink->event(sched->sink->context, event);
     if (event->id < 0 && couplebreak_is_twin(event->id))
         return;
-    if (schedule_source_step(source, event, &step))
-        schedule_take(sched, &step);
+    if (step)
+        schedule_take(sched, step);
     else
         schedule_seen(sched, event->cpu, event->t_ns);
 }
@@ -935,8 +934,10 @@ int schedule_analyse(const struct stream *stream, const struct schedule_window *
     if (stream->part && !stream_part_begin(stream, &sched->window, sched, &first, &end))
         return error_memory(err);
     for (size_t i = first; i < end && !sched->failed; i++) {
+        struct schedule_step step;
         stream_pass(stream, i);
-        schedule_follow(sched, &source, &stream->events[i]);
+        bool is_step = schedule_source_step(&source, &stream->events[i], &step);
+        schedule_follow(sched, &stream->events[i], is_step ? &step : NULL);
     }
     if (end < stream->n_events && !stream_part_end(stream, end, sched))
         return error_memory(err);

@@ -248,15 +248,26 @@ struct schedule_source {
 void schedule_source_init(struct schedule_source *source, const struct stream *stream);
 void schedule_source_expect(struct schedule_source *source, const struct stream *stream);
 
-/* The same, event by event, of a stream of which they need not be there: begin sets all but end_ns, the begin of an
- * empty *sched; then come all events in the order of time, then schedule_finish. */
+/* The same, event by event, of a stream of which they need not be there: begin sets all but end_ns in an empty *sched;
+ * then come all events in the order of time, each with its step (NULL: it is none), then schedule_finish. */
 void schedule_begin(struct schedule *sched, const struct schedule_source *source, const struct schedule_window *window,
                     const struct schedule_sink *sink, int64_t begin_ns);
-void schedule_follow(struct schedule *sched, const struct schedule_source *source, const struct stream_event *event);
+void schedule_follow(struct schedule *sched, const struct stream_event *event, const struct schedule_step *step);
 
 /* Whether the event is one of scheduling, and which. */
 bool schedule_source_step(const struct schedule_source *source, const struct stream_event *event,
                           struct schedule_step *step);
+
+/* Takes an event with its step (NULL: it is none), as if the stream had events of all its types; it may not look at
+ * what the stream counts. */
+typedef void schedule_taker(void *context, const struct stream *stream, const struct stream_event *event,
+                            const struct schedule_step *step);
+
+/* As stream_open of a file, of which no event is kept: each is handed over, in its order, to a thread of its own while
+ * the next ones are read. Then the stream says how many there were, and its names are followed.
+ * err: as stream_open; ERR_UNSUPPORTED (also: they do not come in their order) */
+int schedule_open_passing(const char *path, schedule_taker *take, void *context, struct stream **stream,
+                          struct error *err);
 
 /* The event that woke a task exactly then, NULL: there is none. */
 const struct stream_event *schedule_waking_of(const struct schedule_source *source, int32_t task, int64_t t_ns);

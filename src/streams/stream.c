@@ -460,8 +460,7 @@ bool stream_hand_over(struct stream *stream, const struct stream_event *event)
 
 bool stream_passing_end(const struct stream_passing *passing)
 {
-    if (passing->taker.end)
-        passing->taker.end(passing->taker.context);
+    passing->taker.end(passing->taker.context);
     return !passing->is_unordered;
 }
 

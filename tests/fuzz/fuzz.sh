@@ -368,6 +368,21 @@ machine = part("Machine", 0, 3, 1, cores, ' allowed_cpuset="0x3" allowed_nodeset
 pathlib.Path(sys.argv[2], "seed-topology").write_text(
     '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">' + machine + "</topology>\n")
 END
+    cat >"$corpus/seed-session-2" <<'END'
+{"format": "locus-session", "version": 2, "streams": [{"stream_id": 0, "file": "/dev/null", "couplebreak": true, "buffer": "b",
+"offset_ns": "-9007199254740993", "filters": {"type": "kshark.config.filter", "hide event filter": ["sched/sched_waking"],
+"show task filter": [4], "fields": ["sched/sched_switch:next_pid == 8"]}}], "NUMA TV": {"type": "kshark.config.topology", "topologies":
+[{"stream_id": 0, "view": 1, "topology_xml_fpath": "/dev/null"}]}, "rows": [{"stream_id": 0, "cpu": 1, "pinned": true}, {"stream_id": 0, "task": 7, "hidden": true}],
+"markers": {"active": "b", "a": {"ns": "7000000500"}, "b": {"row": "3"}}, "colors": "variable", "from_ns": 1, "to_ns": "9",
+"task": "sev*", "cpu": "0-3", "event": "sched_*"}
+END
+    cat >"$corpus/seed-session-kernelshark" <<'END'
+{"type": "kshark.config.session", "data streams": [{"type": "kshark.config.stream", "stream id": 0, "data": {"type":
+"kshark.config.data", "file": "/dev/null", "name": "top buffer", "time": 1}, "filters": {"type": "kshark.config.filter",
+"hide event filter": ["sched/sched_switch"], "filter mask": 7}, "couplebreak": true, "calib. array": [1500], "CPUPlots": [1, 0],
+"TaskPlots": [7]}], "Model": {"type": "kshark.config.model", "range": [7000001000, 7000003400], "bins": 100}, "Markers": {"type":
+"kshark.config.markers", "markA": {"isSet": true, "row": 2}, "markB": {"isSet": false}, "Active": "A"}, "ViewTop": 0}
+END
     "$builddir/hpcquery" topo --topology "$corpus/seed-topology" --couplebreak --save-session "$corpus/seed-session" \
         "$corpus/seed-sched-3" >/dev/null
     fuzz_run -max_len=4096

@@ -172,6 +172,9 @@ static void try_session(const char *path)
     check(recordings_read(path, &session, &err) == 0 || err.text[0] != '\0', "a refusal has no message");
     for (size_t i = 0; i < session.n_streams; i++)
         check(session.streams[i].file != NULL, "a stream of a session has no file");
+    struct buf out = {0};
+    (void)recordings_put(&session, &out, &err);
+    buf_fini(&out);
     recordings_fini(&session);
 }
 

@@ -7,9 +7,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "streams/levels-file.h"
 #include "streams/levels.h"
 #include "streams/readers.h"
 #include "streams/schedule.h"
@@ -70,10 +73,12 @@ static void add(struct made *made, int32_t id, int64_t t_ns, uint16_t cpu, int32
     made->n++;
 }
 
-/* The time to the next event: often none, or one nanosecond; now and then long. */
+/* The time to the next event: often none, or one nanosecond; now and then long, seldom more than 32 bits. */
 static int64_t step(struct made *made)
 {
     static const uint64_t most[] = {1, 2, 3, 100, 5000, 5000, 200000, 30000000};
+    if (random_below(made, 4000) == 0)
+        return (int64_t)random_below(made, UINT64_C(1) << 34);
     return (int64_t)random_below(made, most[random_below(made, sizeof most / sizeof *most)]);
 }
 
@@ -386,9 +391,42 @@ static void sums_of_windows(void **state)
     end(made);
 }
 
+/* What waits for its place in the file is not changed by lying in a file meanwhile, of which nothing is left. */
+static void room_in_a_file(void **state)
+{
+    (void)state;
+    enum { N = 40000, WORDS = 600 };
+    char directory[] = "/tmp/levels-test.XXXXXX", path[64];
+    assert_non_null(mkdtemp(directory));
+    (void)snprintf(path, sizeof path, "%s/x", directory);
+    const struct levels_file file = {.path = path};
+    struct levels_room room = {.file = &file, .n_bytes = 1 << 30}; /* so that it is full */
+    uint64_t **pieces = calloc(N, sizeof *pieces), wrong = 0;
+    for (size_t i = 0; i < N; i++) {
+        size_t n = 1 + i * 7919 % WORDS;
+        pieces[i] = levels_room_take(&room, n * sizeof **pieces - (i % 2 ? 4 : 0));
+        assert_non_null(pieces[i]);
+        for (size_t k = 0; k < n; k++)
+            pieces[i][k] = i * WORDS + k;
+    }
+    assert_true(room.n_in_file > 64 << 20);
+    assert_true(room.n_bytes - (1 << 30) == room.n_in_file);
+    for (size_t i = 0; i < N; i++) {
+        size_t n = 1 + i * 7919 % WORDS;
+        for (size_t k = 0; k < n; k++)
+            wrong += pieces[i][k] != i * WORDS + k;
+        levels_room_pass(&room, n * sizeof **pieces);
+    }
+    assert_int_equal(wrong, 0);
+    levels_room_free(&room);
+    free(pieces);
+    assert_int_equal(rmdir(directory), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(room_in_a_file),
         cmocka_unit_test(pictures_are_sums),
         cmocka_unit_test(a_nanosecond_is_seen),
         cmocka_unit_test(sums_of_windows),
