@@ -21,7 +21,7 @@ import viewer  # noqa: E402
 
 OPENINGS, TURNS = 5, 20
 GOALS = {"first paint": 200, "answer readable": 300, "can be used": 1000}
-GOAL_OF_ACTIONS = {"scroll": 17, "zoom": 17}  # one frame; others:
+GOAL_OF_ACTIONS = {"scroll": 17, "zoom": 17, "down": 8, "threads first": 100, "threads again": 10}  # one frame, and what each says; others:
 GOAL_OF_CHANGES, BYTES_BESIDE, OPEN_MS = 50, 60e6, 2000
 # The times of pictures by the browser's own clock, which it tells some frames later.
 PAINTED = """(async () => {
@@ -51,6 +51,7 @@ ACTIONS = """globalThis.locusBench = (() => {
         search: (i) => { search.value = "table_".slice(0, i % 7); search.dispatchEvent(new Event("input", {bubbles: true})); },
         tab: (i) => tabs[i % tabs.length].click(),
         scroll: (i) => { list.scrollTop = (i % 10) * 900; },
+        down: () => list.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowDown", bubbles: true, cancelable: true})),
         zoom: (i) => boxes.dispatchEvent(new KeyboardEvent("keydown", {key: i % 2 ? "Escape" : "z", bubbles: true, cancelable: true})),
     };
     return async (name, i) => {
@@ -63,6 +64,14 @@ ACTIONS = """globalThis.locusBench = (() => {
         return time;
     };
 })(); 0"""
+# Another choice of threads, until the table of variables has its numbers.
+CHOICE = """(async () => {
+    const start = performance.now(), chosen = "%s", panel = document.getElementById("panel-vars");
+    location.hash = "view=vars" + (chosen ? "&profiles=" + chosen : "") + "&layout=code:metrics";
+    while (panel.dataset.state !== location.hash.slice(1) && performance.now() < start + 10000)
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+    return performance.now() - start;
+})()"""
 
 
 def say(what, time, goal, more=""):
@@ -93,7 +102,7 @@ def act(page):
     page.value(SORTED)
     unit = used(page) - before
     page.value(ACTIONS)
-    for name in ("click", "sort", "search", "tab", "scroll", "zoom"):
+    for name in ("click", "sort", "search", "tab", "scroll", "zoom", "down"):
         page.value("location.hash = 'view=vars&layout=code:tree'; new Promise((done) => setTimeout(done, 500))")
         times = []
         for i in range(TURNS):
@@ -101,6 +110,11 @@ def act(page):
             times.append((page.value(f"locusBench('{name}', {i})"), used(page) - before))
         clock, cpu = (late([each[way] for each in times]) for way in (0, 1))
         say(f"{name}: on the clock {clock:.0f} ms; of the processor", cpu, GOAL_OF_ACTIONS.get(name, GOAL_OF_CHANGES), f", {cpu / unit:.2f} of a sort by comparator")
+    for what, chosen in (("", ""), ("threads first", "thread%20%3D%201"), ("", ""), ("threads again", "thread%20%3D%201"), ("", "")):
+        before = used(page)
+        clock = page.value(CHOICE % chosen)
+        if what:
+            say(f"{what}: on the clock {clock:.0f} ms; of the processor", used(page) - before, GOAL_OF_ACTIONS[what])
     for tab in page.value("[...document.querySelectorAll('[role=tab]')].map((each) => each.id)"):
         page.value(f"document.getElementById('{tab}').click(); new Promise((done) => setTimeout(done, 200))")
 

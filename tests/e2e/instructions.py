@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # needs: memfd rings
 """hpcprof --instructions and hpcquery annotate --instructions: a store that takes 2000 page faults and a load that waits
-stand at their addresses, with what they touched; addresses and texts are those of objdump; a module that is missing or
+stand at their addresses, with what they touched, on the command line and in a page; addresses and texts are those of objdump; a module that is missing or
 another build is named."""
 import csv
 import io
@@ -10,14 +10,18 @@ import json
 import os
 import pathlib
 import platform
+import random
 import re
 import subprocess
 import sys
 import tempfile
 
 SOURCE = pathlib.Path(os.environ.get("LOCUS_SRCDIR", pathlib.Path(__file__).resolve().parents[2]))
+BUILD = pathlib.Path(os.environ.get("LOCUS_BUILDDIR", "."))
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import browser  # noqa: E402
 import measurement as m  # noqa: E402
+import viewer  # noqa: E402
 from measurement import expect, failures, run  # noqa: E402
 
 PAGES = 2000
@@ -212,6 +216,30 @@ def check_time(scratch):
     whole = next(float(r["own"]) for r in functions if r["function"] == "chase")
     expect(abs(whole - total) <= 1e-9 * whole, f"the instructions have {total}, the function {whole}")
     check_texts(annotate(database, "chase", "--all"), program, 5)
+    check_page(scratch, database)
+
+
+def check_page(scratch, database):
+    """A page shows the machine code beside the source, with these numbers; and whatever is done, no view has others, of all threads or of some."""
+    try:
+        page = viewer.Viewer(scratch / "profile")
+    except browser.Failure as failure:
+        print("SKIP (part):", failure)
+        return
+    run("hpcviewer", "-o", scratch / "chase.html", database)
+    with subprocess.Popen([BUILD / "hpcviewer", "--no-browser", database], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as served:
+        address = next(line for line in served.stdout if line.startswith("http:")).strip()
+        for case, home, choices in (("a file", f"file://{scratch}/chase.html", ()), ("a server", address, ["thread = 0", "process = 0"])):
+            numbers = viewer.Numbers(BUILD / "hpcquery", database)
+            page.open(home)
+            for condition in ("", *choices):
+                page.value(f"location.hash = 'active=function:chase&profiles={condition}&layout=code:annotate,source:machine'; 0")
+                page.settle()
+                expect(page.are_states_one() and not (wrong := numbers.compare(page)), f"{case}, {condition or 'all'}: {wrong[:3]}")
+            expect(numbers.counts.get("machine code", 0) > 0 and numbers.counts.get("annotate", 0) >= 5, f"{case}: {numbers.counts}")
+            failures.extend(viewer.play(page, numbers, random.Random(3), 60, choices))
+        served.terminate()
+    page.close()
 
 
 def check_kernels(scratch):

@@ -97,8 +97,8 @@ def rows_of(database, kind, metric, kept={}):  # noqa: B006 (it keeps what was a
     return kept[database, kind, metric]
 
 
-def check_shown(name, page, database, done):
-    """Each number of the list and of the table of variables is the one that hpcquery has for what is chosen now."""
+def check_shown(name, page, database, numbers, done):
+    """Each number of the list and of the open views is the one that hpcquery has for what is chosen now."""
     state = dict(urllib.parse.parse_qsl(page.value("location.hash.slice(1)")))
     layout = dict(part.split(":", 1) for part in state.get("layout", "").split(",") if ":" in part)
     kind, metric = layout.get("list", "variable"), state.get("metric", "")
@@ -108,28 +108,27 @@ def check_shown(name, page, database, done):
     found = {(cells[n], *cells[:n]) for cells in page.value(seen % ".list")}
     strange = found - rows_of(database, kind, metric) if found else set()
     expect(not strange, f"{name}: after {done[-4:]}: {state}: the list has {sorted(strange)[:3]}")
-    table = {(cells[2].split("\n")[0], cells[0]) for cells in page.value(seen % "#panel-vars:not([hidden])")}
-    known = rows_of(database, "variable", metric) if table else set()
-    strange = {each for each in table if not any(each[0].startswith(title) and each[1] == share for title, share in known)}
-    expect(not strange, f"{name}: after {done[-4:]}: {state}: the table has {sorted(strange)[:3]}")
-    return len(found) + len(table)
+    for each in numbers.compare(page):
+        expect(False, f"{name}: after {done[-4:]}: {state}: {each}")
 
 
 def check_steps(name, page, address, rng, steps, database):
     """Random actions: views and address agree after each, numbers are those of hpcquery, and nothing is said on the console."""
     page.open(address)
-    done, n_numbers = [], 0
+    done, n_numbers, numbers = [], 0, viewer.Numbers(BUILD / "hpcquery", database)
     for _ in range(steps):
         done.append(page.step(rng))
         page.settle()
         agrees = page.are_states_one()
         expect(agrees, f"{name}: after {done[-4:]}: {page.states()}")
         if name != "hostile":
-            n_numbers += check_shown(name, page, database, done)
+            check_shown(name, page, database, numbers, done)
+            n_numbers = sum(numbers.counts.values())
         if page.troubles() or not agrees:
             expect(False, f"{name}: after {done[-4:]}: {page.troubles()[:2]}")
             return
     expect(n_numbers > steps // 10 or name == "hostile", f"{name}: of {steps} actions only {n_numbers} numbers were seen")
+    print(f"{name}: {steps} actions; numbers compared: {numbers.counts}")
     check_quiet(name, page)
 
 
@@ -171,9 +170,13 @@ def check_merging(name, page, address):
         page.value("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true, cancelable: true}))")
     page.settle()
     expect(page.value("locusChanges") == 0, f"{name}: moving in the list made {page.value('changes')} changes in the graph")
+    page.value("""globalThis.locusUpdates = {}; new MutationObserver((all) => { for (const {target} of all) locusUpdates[target.id] = (locusUpdates[target.id] || 0) + 1; })
+        .observe(document.getElementById('stacks'), {attributeFilter: ['data-state'], subtree: true}); 0""")
     steps = page.value("""(() => { const before = history.length;
-        for (const row of [...document.querySelectorAll('.list .grid-row')].slice(0, 20)) row.click(); return before; })()""")
+        for (const row of [...document.querySelectorAll('.list .grid-row')].slice(1, 21)) row.click(); return before; })()""")
     page.settle()
+    updates = page.value("locusUpdates")
+    expect(len(updates) == 2 and set(updates.values()) == {1}, f"{name}: clicks of one moment are so many updates: {updates}")
     expect(page.value("history.length") - steps <= 1, f"{name}: clicks of one moment are {page.value('history.length') - steps} steps for Back")
     page.value("""(async () => { const border = document.querySelector(".border");  // browsers do not take so many addresses
         for (let i = 0; i < 250; i++) {
@@ -200,6 +203,9 @@ def check_can_show(name, page, address, database):
             expect(not is_grey or page.value(f"document.getElementById('tab-{view}').title").strip(), f"{name}: {view} of {item} is grey without a reason")
             expect(page.value("location.hash").count("active=") == 1, f"{name}: {view} lost the thing")
     check_quiet(name, page)
+    if not lines:  # nothing was compiled with -g
+        title = page.value("document.getElementById('tab-annotate').title")
+        expect("-g" in title and page.value("document.getElementById('tab-annotate').ariaDisabled") == "true", f"{name}: without lines Source says {title}")
 
 
 def browser_text(text):

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each view of the viewer owes to viewers before it (rows v1 to v11 of tests/meta/statements.tsv), in Chromium: what stands for
 things of each kind in each view; groups and columns of choice; callers, callees and the graph of calls with its cycles, two metrics,
-parts of parents, steps and comparisons with the numbers of hpcquery; and files of other tools."""
+parts of parents, steps and comparisons with the numbers of hpcquery; files of other tools; and, after each of random actions, all numbers
+of open views, with and without a choice of threads. LOCUS_VIEWER_STEPS: how many actions (60; in full tests 500)."""
 import csv
 import io
 import json
 import os
 import pathlib
+import random
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -64,6 +68,7 @@ NEVER = ["timeline"]
 ROWS = "[...document.querySelectorAll('%s .grid-row')].map((row) => [...row.children].map((cell) => cell.innerText))"
 BOXES = "[...document.querySelectorAll('.icicle [role=treeitem]')].map((each) => [Number(each.ariaLevel), each.textContent, each.id])"
 METRICS = [("EADDR (usec)", m.INT, 1000)]
+STEPS = int(os.environ.get("LOCUS_VIEWER_STEPS", "500" if os.environ.get("LOCUS_TEST_FULL") else "60"))
 failures = []
 
 
@@ -313,6 +318,12 @@ def check_foreign(page, path):
     show(page, layout="list:function")
     found = {cells[2]: cells[1] for cells in page.value(ROWS % ".list")}
     expect(found == {name: percent(100 * cost / sum(costs.values())) for name, cost in costs.items()}, f"functions are {found}, not {costs}")
+    if shutil.which("callgrind_annotate"):
+        text = subprocess.run(["callgrind_annotate", "--threshold=100", "--auto=no", path], capture_output=True, check=True, text=True, cwd=path.parent).stdout
+        others = {name: part for part, name in re.findall(r"^ *[\d,]+ \( ?([\d.]+)%\).*[ :](\w+)(?: \[.*\])?$", text, re.M)}
+        expect(others.keys() == found.keys() and all(abs(number(found[name]) - float(part)) < .051 for name, part in others.items()), f"callgrind_annotate has {others}, not {found}: {text}")
+    else:
+        print("the functions of callgrind's file are not compared with callgrind_annotate's: it is not installed")
     grey = page.value("[...document.querySelectorAll('[role=tab]')].filter((each) => each.ariaDisabled === 'true').map((each) => [each.id.slice(4), each.title])")
     expect({"vars", "items", "matrix", "treemap"} <= {name for name, _ in grey} and all(title for _, title in grey), f"grey are {grey}")
 
@@ -408,6 +419,13 @@ def check_chosen_graph(page, database, condition, functions, is_served):
     expect({name: percent(100 * cost / whole) for name, cost in costs.items()} == want, f"{line} has {costs}, not {want}")
 
 
+def check_any(page, numbers, steps, choices=()):
+    """Whatever is done, each number of each open view is hpcquery's for what is chosen."""
+    failures.extend(viewer.play(page, numbers, random.Random(steps), steps, choices))
+    expect(sum(numbers.counts.values()) > 3 * steps, f"after {steps} actions only {numbers.counts} numbers were compared")
+    print(f"{numbers.database.name}: {steps} actions; numbers compared: {numbers.counts}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch_name:
         scratch = pathlib.Path(scratch_name)
@@ -429,8 +447,10 @@ def main():
         expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")
         page.open(f"file://{scratch}/ranks.html")
         check_choice(page, scratch / "ranks", False)
+        check_any(page, viewer.Numbers(BUILD / "hpcquery", scratch / "ranks"), STEPS, [condition for condition, _ in CHOICES])
         page.open(f"file://{scratch}/after.html")
         check_compare(page, scratch / "before", scratch / "after", scratch / "before.html")
+        check_any(page, viewer.Numbers(BUILD / "hpcquery", scratch / "after", scratch / "before"), STEPS)
         page.open(f"file://{scratch}/calls.json.html")
         check_trail(page, scratch / "calls.json")
         page.open(f"file://{scratch}/callgrind.out.html")
@@ -447,6 +467,7 @@ def main():
         with subprocess.Popen([BUILD / "hpcviewer", "--no-browser", scratch / "ranks"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as served:
             page.open(next(line for line in served.stdout if line.startswith("http:")).strip())
             check_choice(page, scratch / "ranks", True)
+            check_any(page, viewer.Numbers(BUILD / "hpcquery", scratch / "ranks"), STEPS, [condition for condition, _ in CHOICES])
             expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")
             served.terminate()
         page.close()

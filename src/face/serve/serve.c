@@ -345,9 +345,9 @@ static enum MHD_Result answer_open(struct http *http, struct MHD_Connection *con
 static unsigned status_of(int code)
 {
     return code == ERR_USAGE || code == ERR_FORMAT ? MHD_HTTP_BAD_REQUEST
-           : code == ERR_NOT_FOUND                 ? MHD_HTTP_NOT_FOUND
-           : code == ERR_UNSUPPORTED               ? MHD_HTTP_OK /* a page asks what there is: no fault of it */
-                                                   : MHD_HTTP_INTERNAL_SERVER_ERROR;
+           : code == ERR_NOT_FOUND || code == ERR_UNSUPPORTED
+               ? MHD_HTTP_OK /* a page asks what there is: no fault of it, of which its console should tell */
+               : MHD_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static enum MHD_Result answer_ask(struct http *http, struct MHD_Connection *connection, const struct buf *question)

@@ -66,7 +66,8 @@ export class Machine {
         this.grid = new Grid({label: "Machine code", height: CODE_HEIGHT, marks: (row) => this.mark(row), choose: (row) => this.choose(row)});
         this.note = make("p", "dim");
         this.mix = make("div", "code-mix");
-        this.element = make("div", "machine", this.note, this.grid.element, make("details", "", make("summary", "", "Kinds of instructions"), this.mix));
+        this.kinds = make("details", "", make("summary", "", "Kinds of instructions"), this.mix);
+        this.element = make("div", "machine", this.note, this.grid.element, this.kinds);
         /** @type {Answer | null} */ this.code = null;
         /** @type {Jump[]} */ this.jumps = [];
         this.name = "";
@@ -95,7 +96,7 @@ export class Machine {
             this.code = code;
             this.chosen = -1;
             this.note.textContent = code && !code.head.has_costs ? "What instructions cost is not in this database: make it with hpcprof --instructions." : why;
-            this.grid.element.hidden = this.mix.hidden = !code;
+            this.grid.element.hidden = this.kinds.hidden = !code;
             if (!code)
                 return;
             this.jumps = jumpsOf(code);

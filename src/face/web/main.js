@@ -14,7 +14,7 @@ import {threadsButton, threadsStep} from "./threads.js";
 const STACKS = /** @type {const} */ ({data: "view", code: "code"});
 /** What changes no view: only what is around them. */
 const FRAME_KEYS = ["view", "code", "list", "group", "columns", "split"];
-/** @type {Map<View, {tab: HTMLElement, panel: HTMLElement, isOpen: boolean, mask: Set<string>, nDrawing: number}>} */ const shown = new Map();
+/** @type {Map<View, {tab: HTMLElement, panel: HTMLElement, isOpen: boolean, mask: Set<string>, undrawn: Set<string>, nDrawing: number}>} undrawn: what changed since something was drawn whole */ const shown = new Map();
 /** @type {List} */ let list;
 
 // --- views -----------------------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ async function drawView(view) {
     if (!about)
         return;
     const {panel} = about, found = stand(view), body = /** @type {HTMLElement} */ (panel.lastElementChild), note = /** @type {HTMLElement} */ (panel.firstElementChild);
-    const mask = about.mask, now = textOf(state);
+    const mask = new Set([...about.undrawn, ...about.mask]), now = textOf(state);
     about.mask = new Set();
     if (panel.dataset.state && [...mask].every((each) => FRAME_KEYS.includes(each) || (each === "sort" && !view.isSorted))) {
         if (!about.nDrawing)
@@ -49,6 +49,7 @@ async function drawView(view) {
         return;
     }
     about.nDrawing++;
+    about.undrawn = mask;
     note.hidden = !found.why;
     body.hidden = Boolean(found.why);
     note.replaceChildren(make("p", "", found.why));
@@ -58,6 +59,8 @@ async function drawView(view) {
         about.isOpen = true;
         try {
             await view.draw(found.item, mask);
+            if (about.undrawn === mask)
+                about.undrawn = new Set();
         } catch (error) {
             note.hidden = false;
             body.hidden = true;
@@ -96,7 +99,7 @@ function makeStack(stack) {
         attributes(tab, {role: "tab", id: "tab-" + view.name, "aria-controls": "panel-" + view.name});
         const panel = make("div", "panel", make("div", "why"), make("div", "body body-" + view.name));
         attributes(panel, {role: "tabpanel", id: "panel-" + view.name, "aria-labelledby": "tab-" + view.name, tabindex: 0});
-        shown.set(view, {tab, panel, isOpen: false, mask: new Set(["all"]), nDrawing: 0});
+        shown.set(view, {tab, panel, isOpen: false, mask: new Set(["all"]), undrawn: new Set(), nDrawing: 0});
         tabs.append(tab);
         element.append(panel);
     }
@@ -140,7 +143,7 @@ function makeBorder() {
 }
 
 /** The share of the upper stack: the time line needs more than others, where nobody moved the border. */
-const splitNow = () => Number(state.split || (viewOf("data").name === "timeline" ? 70 : 50));
+const splitNow = () => Number(state.split || (viewOf("data").name === "timeline" && !stand(viewOf("data")).why ? 70 : 50));
 
 function drawBorder() {
     const split = splitNow();

@@ -213,10 +213,13 @@ export function folded(tree, shows) {
     for (let i = n - 1; i >= 0; i--)
         if (parent[i] >= 0 && (leads[i] || (!isOurs[i] && kinds[of[i]] !== LOOP && kinds[of[i]] !== LINE && kinds[of[i]] !== SMALL)))
             leads[parent[i]] = 1;
-    if (!shows.runtime)
-        for (let i = 0; i < n; i++)
-            if (isOurs[i] && (kinds[of[i]] !== FUNCTION || leads[i] || (parent[i] >= 0 && isOurs[parent[i]] && !leads[parent[i]])))
-                fate[i] = MELT;
+    const isWithin = new Uint8Array(n); // below one that stays, which lines of calls may stand between
+    for (let i = 0; i < n && !shows.runtime; i++) {
+        const above = parent[i];
+        isWithin[i] = above >= 0 && (isWithin[above] || (isOurs[above] && kinds[of[above]] === FUNCTION && !leads[above])) ? 1 : 0;
+        if (isOurs[i] && (kinds[of[i]] !== FUNCTION || leads[i] || isWithin[i]))
+            fate[i] = MELT;
+    }
     return rebuilt(tree, fate);
 }
 

@@ -140,12 +140,16 @@ export const answer = {
         panel.append(parts.head, parts.cards, parts.key);
     },
     async draw() {
-        const made = await ask(about(ADVICE)).catch(() => null), session = answered({report: "session"});
+        let why = "";
+        const session = answered({report: "session"}), made = await ask(about(ADVICE)).catch((error) => {
+            why = state.metric ? error.message : "This input has no data accesses, and so no advice about data: see the graph and the sources.";
+            return null;
+        });
         if (!parts)
             return;
         parts.cards.replaceChildren(...(made ? Array.from({length: made.n}, (_, i) => card(made, i)) : []));
         if (!made || !made.n)
-            parts.cards.replaceChildren(make("li", "card", make("p", "", made ? "Nothing stands out that a change of data or of a loop would mend: see Variables and the graph." : "This input has no data accesses, and so no advice about data: see the graph and the sources.")));
+            parts.cards.replaceChildren(make("li", "card", make("p", "", why || "Nothing stands out that a change of data or of a loop would mend: see Variables and the graph.")));
         for (const each of /** @type {NodeListOf<HTMLElement>} */ (parts.cards.querySelectorAll(".card")))
             each.classList.toggle("active", Boolean(each.dataset.item) && markOf(null, each.dataset.item || "") === "active");
         parts.key.hidden = !parts.cards.querySelector(".meter");

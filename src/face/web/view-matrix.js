@@ -21,7 +21,7 @@ import {STEPS} from "./canvas.js";
  */
 const excessOf = (shares, ratios) => Float64Array.from({length: shares.length}, (_, i) => shares[i] * Math.max(ratios[i] - 1, 0));
 
-/** @typedef {{matrix: Matrix, shares: ArrayLike<number>, ratios: ArrayLike<number>, names: ArrayLike<number>, answer: Answer, orders: Map<string, Uint32Array>}} Ordered rows, and what they are ordered by */
+/** @typedef {{matrix: Matrix, shares: ArrayLike<number>, ratios: ArrayLike<number>, names: ArrayLike<number>, nBusy: number, answer: Answer, orders: Map<string, Uint32Array>}} Ordered rows, and what they are ordered by */
 
 const MATRIX_ROWS = [["", "Variables"], ["functions", "Functions"], ["lines", "Lines"], ["numa", "Memory nodes"], ["pages", "Pages of variables"]];
 const SPLITS = [["", "thread"], ["rank", "rank"], ["process", "process"], ["cpu", "CPU"], ["core", "core"], ["package", "package"], ["node", "memory node"], ["region", "region"], ["phase", "phase"]];
@@ -65,6 +65,34 @@ export function nameAt(answer, row, isLine) {
     return isLine && line > 0 ? `${place(answer.text("file", row), line)} ${name}` : name;
 }
 
+/** Rows by which is found out what works, and which part of the column with the most one has that does. */
+const BUSY_ROWS = 50, BUSY_PART = 0.01;
+
+/**
+ * How many columns work: idle helper threads of a library, and launchers, have next to nothing of what costs most.
+ * @param {ArrayLike<number>} shares
+ * @param {number} n rows
+ * @param {(row: number) => Map<number, Cell>} cells
+ */
+function busyOf(shares, n, cells) {
+    /** @type {Map<number, number>} */ const sums = new Map();
+    for (const row of orderOf(shares, n, true).subarray(0, BUSY_ROWS))
+        for (const [column, {share}] of cells(row))
+            sums.set(column, (sums.get(column) || 0) + share);
+    const most = Math.max(0, ...sums.values());
+    return [...sums.values()].filter((sum) => sum >= BUSY_PART * most).length || 1;
+}
+
+/**
+ * Names of threads by their numbers, "12.3"; other names stay as they are.
+ * @param {string} a
+ * @param {string} b
+ */
+function byNumbers(a, b) {
+    const [first, second] = [a, b].map((name) => name.split(".").map(Number)), at = first.findIndex((each, i) => each !== second[i]);
+    return at < 0 ? first.length - second.length : (first[at] - second[at]) || 0;
+}
+
 /**
  * A table that is split by threads or places; cells are read when their row is seen.
  * @param {Answer} answer
@@ -73,9 +101,9 @@ export function nameAt(answer, row, isLine) {
  * @returns {Ordered}
  */
 function ofSplit(answer, by, isLine) {
-    const columns = /** @type {string[]} */ (answer.head.columns || []).map(String), at = new Map(columns.map((name, i) => [name, i]));
+    const columns = /** @type {string[]} */ (answer.head.columns || []).map(String).sort(byNumbers), at = new Map(columns.map((name, i) => [name, i]));
     /** @type {Map<number, Map<number, Cell>>} */ const read = new Map();
-    const ratio = answer.columns.get("max_over_mean");
+    const shares = answer.columns.get("share")?.numbers || new Float64Array(answer.n), ofAll = answer.columns.get("max_over_mean")?.numbers;
     const cells = (/** @type {number} */ row) => {
         let found = read.get(row);
         if (!found) {
@@ -85,12 +113,12 @@ function ofSplit(answer, by, isLine) {
         }
         return found;
     };
-    const note = (/** @type {number} */ row) => `${percent(answer.number("share", row))}${ratio ? ` \u00d7${ratio.number(row).toFixed(2)}` : ""}`;
+    const nBusy = ofAll ? busyOf(shares, answer.n, cells) : columns.length, ratios = Float64Array.from({length: answer.n}, (_, row) => (ofAll ? (ofAll[row] * nBusy) / columns.length : 0));
+    const note = (/** @type {number} */ row) => `${percent(answer.number("share", row))}${ofAll ? ` \u00d7${ratios[row].toFixed(2)}` : ""}`;
     const matrix = {n: answer.n, columns, across: by, name: (/** @type {number} */ row) => nameAt(answer, row, isLine), cells, note,
                     items: (/** @type {number} */ row, /** @type {number} */ column) => [itemOf(answer, row), column >= 0 && by === "thread" ? "thread:" + columns[column] : ""]};
     const names = answer.columns.get(isLine ? "file" : answer.columns.has("variable") ? "variable" : "function");
-    return {matrix, answer, orders: new Map(), shares: answer.columns.get("share")?.numbers || new Float64Array(answer.n), ratios: ratio?.numbers || new Float64Array(answer.n),
-            names: names?.ranks || new Float64Array(answer.n)};
+    return {matrix, answer, orders: new Map(), shares, ratios, nBusy, names: names?.ranks || new Float64Array(answer.n)};
 }
 
 /**
@@ -112,7 +140,7 @@ function ofRows(answer, columns, across, rows) {
     sorted.forEach((row, i) => {
         names[row] = i;
     });
-    return {answer, orders: new Map(), shares, ratios, names, matrix: {n: rows.length, columns, across, name: (row) => rows[row].name, cells: (row) => cells[row],
+    return {answer, orders: new Map(), shares, ratios, names, nBusy: used, matrix: {n: rows.length, columns, across, name: (row) => rows[row].name, cells: (row) => cells[row],
                                                     note: (row) => `${percent(shares[row])} \u00d7${ratios[row].toFixed(2)}`, items: (row) => [rows[row].item]}};
 }
 
@@ -193,10 +221,14 @@ function barOf(session) {
             choice("Order", MATRIX_ORDERS, state.order, (order) => want({order})), choice("Shade", SHADE_SCALES, state.scale, (scale) => want({scale}))];
 }
 
-/** @param {number} most */
-function keyOf(most) {
+/**
+ * @param {number} most
+ * @param {Ordered} of
+ */
+function keyOf(most, {nBusy, matrix}) {
     const cells = Array.from({length: STEPS + 1}, (_, i) => make("span", "", make("i", "key shade-" + i), i ? ((most * i) / STEPS).toFixed(most < 10 ? 1 : 0) : "0"));
-    return [make("span", "", `percent ${state.scale ? "of all" : "of the row"}: `), ...cells, make("span", "", " \u00d7: the largest column over the mean of those that have any. Order by imbalance: what the largest has above the mean, of the whole.")];
+    const mean = nBusy < matrix.columns.length ? `the ${nBusy} of ${matrix.columns.length} that work` : "all";
+    return [make("span", "", `percent ${state.scale ? "of all" : "of the row"}: `), ...cells, make("span", "words", `\u00d7 is the largest column over the mean of ${mean}; the order by imbalance is by what it has above that, of the whole.`)];
 }
 
 /** @type {import("./views.js").View} */
@@ -241,7 +273,7 @@ export const matrix = {
         if (pictured?.answer !== answer || isOfNodes() || !["active", "selected", "size", "theme"].some((key) => mask.has(key)) || mask.size > 1) {
             pictured = matrixOf(answer);
             const most = state.scale ? mostOf(pictured) : 100;
-            pieces.key.replaceChildren(...keyOf(most));
+            pieces.key.replaceChildren(...keyOf(most, pictured));
             heat.fill(pictured.matrix, arranged(pictured), !state.scale, most);
         }
         heat.drawSoon();

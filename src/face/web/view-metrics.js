@@ -64,18 +64,19 @@ function metricOf(first, answer, name) {
     const own = valuesOf(answer), rows = new Map(), values = new Float64Array(first.n).fill(NaN), parts = new Float64Array(first.n).fill(NaN), sums = new Map();
     for (let i = 0; i < answer.n; i++)
         rows.set(rowKey(answer, i), i);
-    const parent = (/** @type {number} */ i) => first.text(PARENTS[metricKind()], i), isChosen = (/** @type {string} */ item) => item && (item === state.active || state.selected.includes(item));
+    const parent = (/** @type {Answer} */ from, /** @type {number} */ i) => from.text(PARENTS[metricKind()], i), isChosen = (/** @type {string} */ item) => item && (item === state.active || state.selected.includes(item));
     let chosen = 0;
-    for (let i = 0; i < first.n; i++) {
+    for (let i = 0; i < first.n; i++)
         values[i] = own[answer === first ? i : rows.get(rowKey(first, i)) ?? -1] ?? NaN;
-        sums.set(parent(i), (sums.get(parent(i)) || 0) + (values[i] || 0));
-        if (isChosen(first.text("item", i)))
-            chosen += values[i] || 0;
+    for (let i = 0; i < answer.n; i++) { // what the first metric has nothing of is a part, too
+        sums.set(parent(answer, i), (sums.get(parent(answer, i)) || 0) + (own[i] || 0));
+        if (isChosen(answer.text("item", i)))
+            chosen += own[i] || 0;
     }
     const shares = answer.columns.get(metricKind() === "vars" ? "share" : hasWord("inclusive") ? "inclusive_share" : "own_share")?.numbers;
     const total = answer.head.total ?? answer.head.total_value ?? own.reduce((sum, each) => sum + (each || 0), 0);
     for (let i = 0; i < first.n; i++)
-        parts[i] = !state.percent && shares ? shares[answer === first ? i : rows.get(rowKey(first, i)) ?? -1] ?? NaN : (100 * values[i]) / (state.percent === "parent" ? sums.get(parent(i)) : state.percent === "selection" ? chosen : total);
+        parts[i] = !state.percent && shares ? shares[answer === first ? i : rows.get(rowKey(first, i)) ?? -1] ?? NaN : (100 * values[i]) / (state.percent === "parent" ? sums.get(parent(first, i)) : state.percent === "selection" ? chosen : total);
     return {answer, values, parts: parts.map((each) => (Number.isFinite(each) ? each : NaN)), name};
 }
 
@@ -138,7 +139,7 @@ export const metrics = {
         if (!metricGrid || !metricParts)
             return;
         const isMark = shownMetrics.length && [...mask].every((each) => ["active", "selected", "size", "split", "view", "sort", "list", "theme"].includes(each));
-        if (isMark && state.percent !== "selection" && (state.rows || shownMetrics[0].answer === answered(metricRequest(firstMetric())))) {
+        if (isMark && state.percent !== "selection" && shownMetrics[0].answer === answered(metricRequest(firstMetric()))) {
             metricGrid.mark();
             return;
         }
