@@ -118,10 +118,12 @@ def text(data_bytes):
 
 
 def texts_at(addresses):
-    """The texts at addresses of char *, "" at 0."""
-    pointers = (ctypes.c_size_t * (len(addresses) or 1))(*addresses)
-    found = ctypes.cast(pointers, ctypes.POINTER(ctypes.c_char_p))[:len(addresses)]
-    return text(b"\0".join([one or b"" for one in found])).split("\0") if found else []
+    """The texts at addresses of char *, a list or an array of them; "" at 0."""
+    n = len(addresses)
+    if n == 0:
+        return []
+    pointers = (ctypes.c_char_p * n).from_buffer(array.array("L", addresses) if isinstance(addresses, list) else addresses)
+    return text(b"\0".join([one or b"" for one in pointers[:n]])).split("\0")
 
 
 def texts(pointers, n):

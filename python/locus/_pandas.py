@@ -9,6 +9,7 @@ from locus import _abi as abi
 from locus import _library as library
 
 _LEVELS = ("rank", "thread", "process")
+_LEFT_OUT = ("file", "line", "module", "depth", "parent")
 
 
 def category(texts):
@@ -18,28 +19,25 @@ def category(texts):
     return pandas.Categorical.from_codes(codes, list(number))
 
 
-@functools.lru_cache(maxsize=8)
-def _category_of_one(text):
-    return pandas.Categorical.from_codes([0], [text])
-
-
-def _only_text(pointers, n):
-    """The text that all n addresses are of; None: there are several."""
-    addresses = numpy.frombuffer(pointers, dtype=numpy.uintp, count=n)
-    return library.texts_at([int(addresses[0])])[0] if (addresses == addresses[0]).all() else None
+@functools.lru_cache(maxsize=16)
+def _kind_of(*texts):
+    """The type of a column that has these texts."""
+    return pandas.CategoricalDtype(pandas.Index(texts, dtype=object))
 
 
 def _of_addresses(pointers, n):
     """The same of n addresses of texts, each of which is read once."""
-    if n and (one := _only_text(pointers, n)) is not None:
-        return _category_of_one(one).take(numpy.zeros(n, dtype=numpy.intp))
-    addresses, first, at = numpy.unique(numpy.frombuffer(pointers, dtype=numpy.uintp, count=n), return_index=True, return_inverse=True)
-    order = numpy.argsort(first, kind="stable")  # categories as they come
-    texts = library.texts_at(addresses[order].tolist())
-    number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    code = numpy.zeros(max(len(addresses), 1), dtype=numpy.int32)
-    code[order] = numpy.arange(len(texts)) if len(number) == len(texts) else [number[text] for text in texts]
-    return pandas.Categorical.from_codes(code[at], list(number))
+    addresses = numpy.frombuffer(pointers, dtype=numpy.uintp, count=n)
+    if n and (addresses == addresses[0]).all():
+        return pandas.Categorical.from_codes(numpy.zeros(n, dtype=numpy.int8), dtype=_kind_of(*library.texts_at([int(addresses[0])])))
+    codes, different = pandas.factorize(addresses)  # as they come
+    texts = numpy.empty(len(different), dtype=object)
+    texts[:] = library.texts_at(different)
+    categories = pandas.Index(texts, dtype=object)
+    if not categories.is_unique:  # one text at several addresses
+        which, categories = pandas.factorize(texts)
+        codes, categories = which[codes], pandas.Index(categories, dtype=object)
+    return pandas.Categorical.from_codes(codes, dtype=pandas.CategoricalDtype(categories))
 
 
 def levels(profiles):
@@ -72,26 +70,38 @@ def _kinds(frame):
     used = numpy.flatnonzero(numpy.bincount(kinds, minlength=abi.FRAME_KINDS))
     code = numpy.zeros(abi.FRAME_KINDS, dtype=numpy.int8)
     code[used] = numpy.arange(len(used))
-    return pandas.Categorical.from_codes(code[kinds], [library.text(library.call("frame_kind_name", kind)) for kind in used.tolist()])
+    return pandas.Categorical.from_codes(code[kinds], dtype=_kind_of(*(_kind_name(kind) for kind in used.tolist())))
+
+
+@functools.lru_cache(maxsize=abi.FRAME_KINDS)
+def _kind_name(kind):
+    return library.text(library.call("frame_kind_name", kind))
+
+
+def _attribute(frame, name):
+    values = frame.attribute(name)
+    return category(values) if isinstance(values, list) else values
 
 
 def attributes(frame):
-    """The columns of what the nodes are."""
+    """The columns of what the nodes are, each made when it is asked for."""
     n = len(frame)
-    parents = numpy.frombuffer(frame._nodes("parents", abi.c_uint32), dtype=numpy.int32, count=n)
-    made = {what[:-1]: _of_addresses(frame._nodes(what, library.ctypes.c_char_p), n) for what in ("names", "files", "modules")}
-    made = {"name": made["name"], "kind": _kinds(frame), "file": made["file"],
-            "line": numpy.frombuffer(frame._nodes("lines", abi.c_uint32), dtype=numpy.uint32, count=n), "module": made["module"],
-            "depth": numpy.asarray(frame.depths), "parent": parents}
-    for name in frame.attributes:
-        values = frame.attribute(name)
-        made[name] = category(values) if isinstance(values, list) else values
+
+    def texts(what):
+        return _of_addresses(frame._nodes(what, library.ctypes.c_char_p), n)
+
+    def numbers(what, kind, dtype):
+        return numpy.frombuffer(frame._nodes(what, kind), dtype=dtype, count=n)
+    made = {"name": lambda: texts("names"), "kind": lambda: _kinds(frame), "file": lambda: texts("files"),
+            "line": lambda: numbers("lines", abi.c_uint32, numpy.uint32), "module": lambda: texts("modules"),
+            "depth": lambda: numpy.asarray(frame.depths), "parent": lambda: numbers("parents", abi.c_uint32, numpy.int32)}
+    made.update((name, functools.partial(_attribute, frame, name)) for name in frame.attributes)
     return made
 
 
 def table(frame, columns, by_profile=False):
     """Frame.to_pandas."""
-    made = attributes(frame)
+    made = {name: make() for name, make in attributes(frame).items()}
     if by_profile and columns:
         return _by_profile(frame, columns, made)
     made.update((name, frame.values(name)) for name in columns)
@@ -130,9 +140,10 @@ def dataframe(frame):
 
 def _ordered(around):
     """What the nodes are, in the order of a reader; what no node knows is left out."""
-    usual = [name for name in ("name", "type", "file", "line", "module") if name in ("name", "type") or _is_known(around[name])]
-    rest = [name for name in around if name not in ("name", "type", "file", "line", "module", "depth", "parent")]
-    return {name: around[name] for name in usual + rest}
+    made = {name: around[name]() for name in ("name", "type", "file", "line", "module")}
+    made = {name: values for name, values in made.items() if name in ("name", "type") or _is_known(values)}
+    made.update((name, make()) for name, make in around.items() if name not in made and name not in _LEFT_OUT)
+    return made
 
 
 def _is_known(values):
@@ -143,7 +154,7 @@ def changes(frame, changed):
     """What was set in the table of a frame: (name, sums, nodes, profiles, values) of each column that is new or other than the frame's."""
     known, around = set(frame.all_columns), {"name", "type", "file", "line", "module", *frame.attributes}
     index, found = changed.index, levels(frame.profiles)
-    nodes = profiles = None
+    nodes = profiles = own = None
     for name in changed.columns:
         if not isinstance(name, str) or name in around or not pandas.api.types.is_numeric_dtype(changed[name].dtype):
             continue
@@ -151,9 +162,23 @@ def changes(frame, changed):
         if nodes is None:
             nodes = index.get_level_values("node").to_numpy(dtype=numpy.uint32)
             profiles = _profiles_of(index, found)
+            own = _own_values(frame, nodes, profiles, not found)
+        if name in own and numpy.array_equal(values, own[name], equal_nan=True):
+            continue
         if name in known and _is_same(frame, name, nodes, profiles, values):
             continue
         yield name, frame.sums(name) if name in known else "plain", nodes, profiles, values
+
+
+def _own_values(frame, nodes, profiles, is_single):
+    """The values of all columns in these rows, where they are those that the frame has itself, as long as nobody has chosen others: all are
+    read at once, as in most tables nothing was set. Else {}."""
+    columns = frame.columns
+    if is_single:
+        is_whole = len(nodes) == len(frame) and (nodes == numpy.arange(len(nodes), dtype=numpy.uint32)).all()
+        return {name: frame.values(name) for name in columns} if is_whole else {}
+    found_nodes, found_profiles, values = frame._rows(columns) if columns else ([], [], [])
+    return dict(zip(columns, values)) if numpy.array_equal(nodes, found_nodes) and numpy.array_equal(profiles, found_profiles) else {}
 
 
 def _profiles_of(index, found):

@@ -2,6 +2,7 @@
 /* The XML is parsed in place: names and values are terminated, and references in values replaced, in the text. */
 #include "base/xml.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,11 +79,10 @@ static unsigned long reference_value(const char *text, size_t len)
     return end == text + len - 1 && code <= 0x10ffff ? code : 0;
 }
 
-/* Replaces the references in a value, which ends with a NUL. */
-static void replace_references(char *value)
+/* Replaces the references in a value, which ends with a NUL; to: the first one. */
+static void replace_references(char *to)
 {
-    char *to = strchr(value, '&');
-    for (char *from = to; from && *from;) {
+    for (char *from = to; *from;) {
         char *end = *from == '&' ? strchr(from, ';') : NULL;
         unsigned long code = end ? reference_value(from + 1, (size_t)(end - from)) : 0;
         if (code) {
@@ -96,25 +96,55 @@ static void replace_references(char *value)
     }
 }
 
+/* What a character is: most texts are short, and loops over them faster than strspn and its kind. */
+enum { IS_BLANK = 1, ENDS_NAME = 2 };
+static const uint8_t of_character[UINT8_MAX + 1] = {[0] = ENDS_NAME,
+                                                    [' '] = IS_BLANK | ENDS_NAME,
+                                                    ['\t'] = IS_BLANK | ENDS_NAME,
+                                                    ['\r'] = IS_BLANK | ENDS_NAME,
+                                                    ['\n'] = IS_BLANK | ENDS_NAME,
+                                                    ['='] = ENDS_NAME,
+                                                    ['/'] = ENDS_NAME,
+                                                    ['>'] = ENDS_NAME,
+                                                    ['"'] = ENDS_NAME,
+                                                    ['\''] = ENDS_NAME,
+                                                    ['<'] = ENDS_NAME};
+
+static char *behind_blanks(char *at)
+{
+    while (of_character[(uint8_t)*at] & IS_BLANK)
+        at++;
+    return at;
+}
+
+static char *behind_name(char *at)
+{
+    while (!(of_character[(uint8_t)*at] & ENDS_NAME))
+        at++;
+    return at;
+}
+
 /* Reads one attribute, name="value". */
 static int take_attribute(struct xml_in *xml, struct error *err)
 {
-    char *name = xml->at, *name_end = name + strcspn(name, BLANKS "=/>\"'<");
-    xml->at = name_end + strspn(name_end, BLANKS);
+    char *name = xml->at, *name_end = behind_name(name);
+    xml->at = behind_blanks(name_end);
     if (name_end == name || *xml->at != '=')
         return xml_fail(xml, "an attribute has no value", err);
-    xml->at++;
-    xml->at += strspn(xml->at, BLANKS);
+    xml->at = behind_blanks(xml->at + 1);
     char quote = *xml->at;
     if (quote != '"' && quote != '\'')
         return xml_fail(xml, "the value of an attribute is not quoted", err);
-    char *value = ++xml->at, *close = memchr(value, quote, (size_t)(xml->end - value));
-    if (!close)
+    char *value = ++xml->at, *close = value, *reference = NULL;
+    for (; close < xml->end && *close != quote; close++)
+        reference = reference || *close != '&' ? reference : close;
+    if (close == xml->end)
         return xml_fail(xml, "the text ends in the value of an attribute", err);
     *name_end = 0;
     *close = 0;
     xml->at = close + 1;
-    replace_references(value);
+    if (reference)
+        replace_references(reference);
     if (xml->n_attributes < XML_ATTRIBUTES_MAX) {
         xml->attributes[xml->n_attributes].name = name;
         xml->attributes[xml->n_attributes++].value = value;
@@ -126,14 +156,14 @@ static int take_attribute(struct xml_in *xml, struct error *err)
 static int take_element(struct xml_in *xml, struct error *err)
 {
     bool is_close = *xml->at == '/';
-    char *name = xml->at + is_close, *name_end = name + strcspn(name, BLANKS "/>\"'<=");
+    char *name = xml->at + is_close, *name_end = behind_name(name);
     if (name_end == name)
         return xml_fail(xml, "an element has no name", err);
     xml->element = name;
     xml->n_attributes = 0;
     xml->at = name_end;
     for (;;) {
-        xml->at += strspn(xml->at, BLANKS);
+        xml->at = behind_blanks(xml->at);
         bool is_empty = *xml->at == '/';
         if (*xml->at == '>' || (is_empty && xml->at[1] == '>')) {
             xml->is_empty = is_empty;
