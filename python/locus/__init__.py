@@ -8,7 +8,7 @@ pandas.
     answer = session.ask("vars", by="thread", top=10)
     answer["share"], answer[0], answer.to_pandas()    a column, a row, a table
 
-    frame = session.frame("code")           or locus.Frame.open("profile", tree="code"), of any tool
+    frame = session.frame()                 or locus.Frame.open("profile"), of any tool
     frame.values("time")                    one number for each node
     frame.filter('time > 1 and name =~ "^MPI_"').flat().to_pandas()
     frame.query('MATCH (".", p)->("*") WHERE p."name" = "solve"')
@@ -16,8 +16,8 @@ pandas.
     after - before                          by node and profile
 
 Frames do not change: every operation makes a new one, but those that say "in place", and what is set in frame.dataframe. A database
-has two trees that hold the same costs, of code and of data: without "code" or "data" a frame has both, and sums over all nodes count
-everything twice. Between functions stand nodes of lines, loops and calls. In a notebook a frame is shown as the table of its hot nodes. Errors are
+has two trees that hold the same costs, of code and of data: a frame has that of code unless "data" or "both" is asked for, since sums
+over all nodes of both count everything twice. Between functions stand nodes of lines, loops and calls. In a notebook a frame is shown as the table of its hot nodes. Errors are
 locus.Error, whose text says what is wrong and where."""
 import array
 import collections
@@ -210,19 +210,21 @@ class Frame(Familiar):
     @classmethod
     def open(cls, path, fields=False, tree=None, parts=False):
         """Opens whatever liblocus can read; fields: with the fields of each variable between it and what touches it; parts: with the
-        lines, instructions, calls and jumps of functions as nodes, where a file of callgrind has functions alone. Of a database there
-        are two trees that hold the same costs, of code and of data, so that sums over all nodes count them twice; tree: "code" or
-        "data", that one alone."""
+        lines, instructions, calls and jumps of functions as nodes, where a file of callgrind has functions alone. A database has two
+        trees that hold the same costs, of code and of data; tree: "code", that one alone, as hpcquery's operations take it, so that sums
+        over all nodes are right; "data"; or "both", which fields are a part of. Without it both with fields, else "code"."""
+        tree = tree or ("both" if fields else "code")
+        if tree not in ("code", "data", "both"):
+            raise ValueError(f"'{tree}' is none of code, data, both")
         handle = ctypes.c_void_p()
         library.check("frame_open_fields" if fields else "frame_open_parts" if parts else "frame_open", os.fsencode(path), handle)
         made = cls(handle)
         made._path = os.fspath(path)
-        return made if tree is None else made._made("frame_choose_tree", library.data(tree))
+        return made if tree == "both" else made._made("frame_choose_tree", library.data(tree))
 
     @classmethod
     def from_hpctoolkit(cls, path, tree="code"):
-        """A database of HPCToolkit, or of ours: of that the tree of code alone, as hpcquery's operations take it; tree: "data", or
-        None for both."""
+        """A database of HPCToolkit, or of ours: of that the tree of code alone; tree: "data", or "both"."""
         return cls.open(path, tree=tree)
 
     from_caliper = from_caliperreader = from_gprof_dot = open

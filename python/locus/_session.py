@@ -224,8 +224,8 @@ class Session:
 
     def ask(self, report, subject=None, **options):
         """The Answer of a report. subject: of annotate, the file or function. Options are those of hpcquery: metric, by, order and
-        variable (texts), top (rows, 0: all), min (percent), derive ({name: expression}, or texts), paths, fields, all, instructions
-        and mark (flags). None and False are as if not given. TypeError: what the report takes instead.
+        variable (texts), top (rows, 0: all; the row <kernel> of vars, whose whole is another, is not one of them), min (percent), derive
+        ({name: expression}, or texts), paths, fields, all, instructions and mark (flags). None and False are as if not given. TypeError: what the report takes instead.
 
         >>> session.ask("functions", derive={"twice": "2 * time"}, min=1).columns[:1]
         ['function']
@@ -260,11 +260,11 @@ class Session:
         """
         return self._of_state("session_state_line", state)
 
-    def frame(self, tree="both"):
-        """The database as a locus.Frame, with the node numbers of the answers. tree: "code", "data" (the same costs by variable),
-        "both", or "fields": both, with the fields of variables as nodes.
+    def frame(self, tree="code"):
+        """The database as a locus.Frame. tree: "code", "data" (the same costs by variable), "both", whose node numbers are those of the
+        answers and whose sums over all nodes count everything twice, or "fields": both, with the fields of variables as nodes.
 
-        >>> len(session.frame("code")) < len(session.frame())
+        >>> len(session.frame()) < len(session.frame("both"))
         True
         """
         import locus

@@ -303,7 +303,8 @@ static void add_node(const struct reading *reading, uint32_t i, const size_t *co
 {
     struct labelled label = take_label(reading->labels[i]);
     const char *id = reading->ids.strings[i];
-    bool is_number = *id && id[strspn(id, "0123456789")] == 0;
+    const char *digits = *id == 'n' || *id == 'N' ? id + 1 : id; /* "n7": our own graphs, and pprof's */
+    bool is_number = *digits && digits[strspn(digits, "0123456789")] == 0;
     bool has_values = label.inclusive >= 0;
     struct made_node node = {.kind = FRAME_FUNCTION, .name = id};
     if (is_number && label.n_names > 0)

@@ -132,13 +132,17 @@ def check(name, measured, scratch):
     run(sys.executable, LIBRARY / "check-database.py", "--time", forms[1])
     loaded = [json.loads(line) for line in run(PYTHON, LIBRARY / "load-hatchet.py", *forms).splitlines()
               if line.startswith("{")]
+    unread = loaded[0].get("unread")
     for form, found in zip(("version 4", "XML"), loaded):
-        for problem in found["problems"]:
+        for problem in found.get("problems", ()):
             expect(False, f"{name}, {form}: {problem}")
-    check_v4(name, forms[0], loaded[0])
     check_xml(name, forms[1], loaded[1])
-    check_same(name, *loaded)
-    print(f"{name}: {loaded[0]['n_nodes']} and {loaded[1]['n_nodes']} nodes, {len(loaded[0]['paths'])} paths")
+    if unread:
+        print(f"SKIP (part): {name}: {unread}; the XML form has {loaded[1]['n_nodes']} nodes, {len(loaded[1]['paths'])} paths")
+    else:
+        check_v4(name, forms[0], loaded[0])
+        check_same(name, *loaded)
+        print(f"{name}: {loaded[0]['n_nodes']} and {loaded[1]['n_nodes']} nodes, {len(loaded[0]['paths'])} paths")
     shutil.rmtree(forms[0])
     shutil.rmtree(forms[1])
 

@@ -58,7 +58,7 @@ def number(value):
 
 def ask(path):
     """What the package says of a file."""
-    frame = locus.Frame.open(path)
+    frame = locus.Frame.open(path, tree="both")
     made = {"names": frame.names, "kinds": frame.kinds, "parents": [frame.parents(i) for i in range(len(frame))],
             "profiles": [p.name for p in frame.profiles], "columns": frame.all_columns, "type": type(frame.depths).__module__,
             "values": [[number(v) for v in frame.values(c)] for c in frame.all_columns],

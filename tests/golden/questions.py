@@ -72,8 +72,11 @@ def check_nodes(database, locus):
 def compare_frame(database, locus, answer):
     """Every node of the frame with a value is there, in its order, and no other."""
     with locus.Session(database) as session:
-        frame = session.frame()
+        frame = session.frame("both")
+        code, opened = session.frame(), locus.Frame.open(database)
     metric = answer["metric"]
+    expect(set(code.attribute("tree")) == {"code"} and code.equal(opened), f"{database.name}: a frame has both trees unless it is said")
+    expect(code.names == frame.names[:len(code)], f"{database.name}: nodes of code have other numbers where there are those of data")
     columns = [column["name"] for column in ask(database, {"report": "session"})["frame_columns"]]
     expect(set(columns) == set(frame.columns), f"{database.name}: columns of the frame are {list(frame.columns)}, not {columns}")
     own, inclusive = frame.values(metric), frame.values(metric + " (inc)")

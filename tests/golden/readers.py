@@ -6,6 +6,7 @@ of HPCToolkit itself lie in $LOCUS_SHARED_DATA or in ../shared/data; what Hatche
 import collections
 import csv
 import difflib
+import json
 import math
 import os
 import pathlib
@@ -133,6 +134,20 @@ def check_exports(scratch):
         subprocess.run([str(BUILD / "hpcquery"), "export", form, "-M", "time", "-o", str(path), str(scratch / "exported")], check=True)
         found = sum(node[4].get(column, 0) for node in Frame(path).nodes)
         expect(math.isclose(found, total, rel_tol=1e-9), f"{form}: the total is {found}, not {total}")
+
+
+def check_drawn(scratch):
+    """A drawing of ours, read again, has the names that it shows and the parts of the total; so has one of Hatchet's, by number."""
+    nodes = [("main", 10, 1), ('say "hi" \\ a', 9, 6), ("n1", 3, 3)]
+    made = None
+    for name, whole, own in reversed(nodes):
+        made = {"frame": {"name": name, "type": "function"}, "metrics": {"time": own, "time (inc)": whole}, "children": [made] if made else []}
+    (scratch / "drawn.json").write_text(json.dumps([made]), encoding="utf-8")
+    subprocess.run([str(BUILD / "hpcquery"), "export", "dot", "-o", str(scratch / "drawn.dot"), str(scratch / "drawn.json")], check=True)
+    found = [(name.replace("\\\\", "\\"), values.get("time (inc)"), values.get("time")) for _, name, _, _, values in Frame(scratch / "drawn.dot").nodes]
+    expect(found == [(name, 10 * whole, 10 * own) for name, whole, own in nodes], f"a drawing read again: {found}")
+    (scratch / "numbered.dot").write_text('strict digraph {\n "0" [label="main"];\n "1" [label="work"];\n "0" -> "1";\n}\n', encoding="utf-8")
+    expect([node[1] for node in Frame(scratch / "numbered.dot").nodes] == ["main", "work"], "Hatchet's to_dot")
 
 
 def check_depth(scratch):
@@ -432,6 +447,7 @@ def main():
         check_functions(found["xml-db"])
         check_once(found["sums.xml"])
         check_exports(scratch)
+        check_drawn(scratch)
         check_depth(scratch)
         check_damage(found, scratch)
         check_ours(scratch)

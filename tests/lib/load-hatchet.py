@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """load-hatchet.py DB...: loads databases with Hatchet, tries its operations on each, and prints what it found as one line
-of JSON for each. Run by the interpreter that can import hatchet. --probe: only says whether it can."""
+of JSON for each, or {"unread": REASON} where its version has no reader for the form. Run by the interpreter that can import hatchet.
+--probe: only says whether it can."""
 import json
+import pathlib
 import re
 import sys
 
@@ -71,6 +73,18 @@ def look(gf):
             "roots": {root.frame["name"]: sums[root]["time (inc)"] for root in gf.graph.roots}}
 
 
+def load(hatchet, directory):
+    """What look finds. A version that looks for the older form's file, which is not there, does not know the newer one."""
+    try:
+        gf = hatchet.GraphFrame.from_hpctoolkit(directory)
+    except FileNotFoundError as error:
+        older = pathlib.Path(directory) / "experiment.xml"
+        if pathlib.Path(error.filename) != older or not (older.parent / "meta.db").exists():
+            raise
+        return {"unread": f"Hatchet {hatchet.__version__} has no reader for databases of version 4"}
+    return look(gf)
+
+
 def main():
     try:
         import hatchet  # pylint: disable=import-outside-toplevel
@@ -79,7 +93,7 @@ def main():
         return 77
     for directory in sys.argv[1:]:
         if directory != "--probe":
-            print(json.dumps(look(hatchet.GraphFrame.from_hpctoolkit(directory))), flush=True)
+            print(json.dumps(load(hatchet, directory)), flush=True)
     return 0
 
 
