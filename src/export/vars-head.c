@@ -106,6 +106,15 @@ static void put_programs(const struct export_job *job, struct buf *text)
     buf_fini(&names);
 }
 
+/* How many threads a condition chose: the numbers below are about them. */
+static void put_chosen(const struct model *model, struct buf *text)
+{
+    size_t n = 0;
+    for (size_t i = 0; i <= model->n_threads; i++)
+        n += !model->is_left_out[i];
+    buf_printf(text, ", of which %zu %s chosen", n, n == 1 ? "is" : "are");
+}
+
 static void put_program(const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
@@ -119,6 +128,8 @@ static void put_program(const struct export_job *job, struct buf *out)
     size_t n_threads = model_count_threads(model);
     buf_printf(&text, ", %s%zu thread%s", model_has_merged_threads(model) ? "at least " : "", n_threads,
                n_threads == 1 ? "" : "s");
+    if (model->is_left_out)
+        put_chosen(model, &text);
     if (model->cpu_time_ns)
         buf_printf(&text, ", %.2f s of CPU time", (double)model->cpu_time_ns / 1e9);
     text_labelled(out, job, "program", text.data ? text.data : "");

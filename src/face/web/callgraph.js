@@ -75,14 +75,48 @@ export function circlesOf(n, from, to) {
 }
 
 /**
+ * What functions of a circle cost where only their calls are known, not on which paths: by the file itself what they cost without calls within
+ * the circle, and after steps, as hpcquery adds up then, all that they can reach: the circle.
+ * @param {Tree} tree
+ * @param {import("./shape.js").Calls} calls
+ * @param {Int32Array} circles of each function
+ * @param {Map<number, CallBox>} boxes by function
+ * @param {boolean} isStepped
+ */
+function inCircles(tree, calls, circles, boxes, isStepped) {
+    const number = new Map(calls.keys.map((key, i) => [key, i])), circleAt = (/** @type {number} */ node) => circles[number.get(tree.key[node]) ?? 0];
+    const sizes = new Map(), whole = new Map();
+    circles.forEach((circle) => sizes.set(circle, (sizes.get(circle) || 0) + 1));
+    const isOutermost = (/** @type {number} */ node) => {
+        for (let above = tree.parent[node]; above >= 0; above = tree.parent[above])
+            if (circleAt(above) === circleAt(node))
+                return false;
+        return true;
+    };
+    for (const [at, box] of boxes)
+        if (sizes.get(circles[at]) > 1)
+            box.value = isStepped ? 0 : box.self;
+    for (let i = 0; i < tree.n; i++) {
+        const above = tree.parent[i], box = above < 0 ? undefined : boxes.get(number.get(tree.key[above]) ?? -1);
+        if (isStepped && sizes.get(circleAt(i)) > 1 && isOutermost(i))
+            whole.set(circleAt(i), (whole.get(circleAt(i)) || 0) + tree.value[i]);
+        else if (!isStepped && box && sizes.get(circleAt(above)) > 1 && circleAt(above) !== circleAt(i))
+            box.value += tree.value[i];
+    }
+    for (const [at, box] of boxes)
+        box.value += whole.get(circles[at]) || 0;
+}
+
+/**
  * What is drawn: the functions from a share on, and the calls between them.
  * @param {Tree} tree
  * @param {number} least percent
  * @param {boolean} isJoined circles are one box
  * @param {(row: number) => string} label
+ * @param {boolean} isStepped steps were taken
  */
-function chosen(tree, least, isJoined, label) {
-    const calls = callsOf(tree), n = calls.keys.length, circle = isJoined ? circlesOf(n, calls.from, calls.to) : Int32Array.from({length: n}, (_, i) => i);
+function chosen(tree, least, isJoined, label, isStepped) {
+    const calls = callsOf(tree), n = calls.keys.length, circles = circlesOf(n, calls.from, calls.to), circle = isJoined ? circles : Int32Array.from({length: n}, (_, i) => i);
     /** @type {Map<number, CallBox>} */ const all = new Map();
     const sizes = new Map();
     circle.forEach((each) => sizes.set(each, (sizes.get(each) || 0) + 1));
@@ -104,6 +138,8 @@ function chosen(tree, least, isJoined, label) {
         } else {
             box.value = calls.value[calls.keys.indexOf(box.keys[0])];
         }
+    if (!isJoined && (tree.nodes.head.calls || []).length)
+        inCircles(tree, calls, circles, all, isStepped);
     const boxes = [...all.values()].filter((box) => box.value >= (tree.total * least) / 100).sort((a, b) => b.value - a.value).slice(0, BOXES_MAX);
     const number = new Map(boxes.flatMap((box, i) => box.keys.map((key) => [key, i])));
     /** @type {Map<number, CallLine>} */ const lines = new Map();
@@ -204,13 +240,14 @@ export class CallGraph {
      * @param {number} least
      * @param {boolean} isJoined
      * @param {string[]} circular names of functions that call themselves
+     * @param {boolean} isStepped
      */
-    fill(tree, least, isJoined, circular) {
+    fill(tree, least, isJoined, circular, isStepped) {
         const key = `${least} ${isJoined}`;
         if (this.tree !== tree || this.key !== key) {
             this.tree = tree;
             this.key = key;
-            this.draw(chosen(tree, least, isJoined, this.owner.label), circular);
+            this.draw(chosen(tree, least, isJoined, this.owner.label, isStepped), circular);
         }
         for (const [group, box] of this.groups) {
             const marks = box.of.map((row) => this.owner.mark(row));

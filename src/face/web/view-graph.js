@@ -422,7 +422,7 @@ export const graph = {
         icicle.element.hidden = graphParts.box.hidden = isCalls;
         calls.element.hidden = !isCalls;
         if (isCalls)
-            calls.fill(/** @type {Tree} */ (graphKept.base), Number(state.min || 2), Boolean(state.cycles), recursiveNames());
+            calls.fill(/** @type {Tree} */ (graphKept.base), Number(state.min || 2), Boolean(state.cycles), recursiveNames(), state.trail.length > 0);
         else if (isNew || ["graph", "all", "percent"].some((each) => mask.has(each)))
             icicle.fill(tree, zoomedNode());
         else if (mask.has("theme") || (mask.has("active") && state.percent === "selection"))

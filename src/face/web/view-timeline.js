@@ -4,7 +4,7 @@
 
 /** @type {import("./views.js").View} */
 export const timeline = {
-    name: "timeline", title: "Time line", stack: "data",
+    name: "timeline", title: "Time line", stack: "data", isOfAll: true,
     canShow: () => ({item: "", why: "It is not known what ran when: hpcrun -e datacentric -e sched -t records it."}),
     asks: () => [], open() {}, draw() {},
 };
