@@ -114,7 +114,7 @@ def act(page):
         before = used(page)
         clock = page.value(CHOICE % chosen)
         if what:
-            say(f"{what}: on the clock {clock:.0f} ms; of the processor", used(page) - before, GOAL_OF_ACTIONS[what])
+            say(f"{what}: of the processor, with all that follows, {used(page) - before:.0f} ms; on the clock", clock, GOAL_OF_ACTIONS[what])
     for tab in page.value("[...document.querySelectorAll('[role=tab]')].map((each) => each.id)"):
         page.value(f"document.getElementById('{tab}').click(); new Promise((done) => setTimeout(done, 200))")
 

@@ -40,8 +40,8 @@ METRICS = [("EADDR (usec)", m.INT, 1000)]
 VARS = '{"fields":true,"report":"vars"}'
 LINES = '{"report":"lines"}'
 # What every page records, be it as an error.
-RECORDED = ['{"report":"%s"}' % report for report in ("session", "advice", "functions", "lines", "types", "cpus", "numa", "first-touch", "patterns", "sharing",
-                                                      "leaks", "alignment", "trust")]
+RECORDED = ['{"report":"%s"}' % report for report in ("session", "advice", "functions", "lines", "numa", "first-touch", "patterns", "sharing",
+                                                      "trust")]
 RECORDED += [VARS, '{"by":"thread","report":"vars"}', '{"by":"thread","report":"functions"}', '{"min":0.01,"report":"nodes"}']
 failures = []
 

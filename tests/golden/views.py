@@ -416,6 +416,18 @@ def check_chosen_graph(page, database, condition, functions, is_served):
     expect({name: percent(100 * cost / whole) for name, cost in costs.items()} == want, f"{line} has {costs}, not {want}")
 
 
+def check_ranges(page, database):
+    """Of a large table a server is asked for the first rows, by which the page begins; all come then, and nothing else stays."""
+    expect(page.wait("document.querySelector('.list .grid').ariaRowCount === '151'", 20), f"the list has {page.value('document.querySelector(`.list`).innerText')[-40:]}")
+    page.settle()
+    tops = page.value("performance.getEntriesByType('resource').filter((each) => each.name.endsWith('/ask')).length")
+    expect(tops >= 5, f"{tops} questions")
+    show(page, layout="code:metrics,rows:vars", active="variable:variable_0")
+    expect(page.value("document.getElementById('panel-metrics').querySelector('.grid').ariaRowCount") == "151", "the metrics lack variables")
+    for each in viewer.Numbers(BUILD / "hpcquery", database).compare(page):
+        expect(False, f"wide: {each}")
+
+
 def check_any(page, numbers, steps, choices=()):
     """Whatever is done, each number of each open view is hpcquery's for what is chosen."""
     failures.extend(viewer.play(page, numbers, random.Random(steps), steps, choices))
@@ -432,6 +444,7 @@ def main():
         ranked(scratch)
         measured(scratch, "before", (5, 3, 2, 1, 1))
         measured(scratch, "after", (2, 6, 2, 1, 3))
+        measured(scratch, "wide", range(1, 151))
         (scratch / "calls.json").write_text(json.dumps(LITERAL), encoding="utf-8")
         (scratch / "callgrind.out").write_text(PARITY, encoding="utf-8")
         for made in ("database", "ranks", "before", "after", "calls.json", "callgrind.out"):
@@ -459,6 +472,11 @@ def main():
             page.open(next(line for line in served.stdout if line.startswith("http:")).strip())
             check_metrics(page, scratch / "database")
             check_derived(page, scratch / "database")
+            expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")
+            served.terminate()
+        with subprocess.Popen([BUILD / "hpcviewer", "--no-browser", scratch / "wide"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as served:
+            page.open(next(line for line in served.stdout if line.startswith("http:")).strip())
+            check_ranges(page, scratch / "wide")
             expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")
             served.terminate()
         with subprocess.Popen([BUILD / "hpcviewer", "--no-browser", scratch / "ranks"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as served:

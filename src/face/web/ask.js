@@ -146,6 +146,26 @@ export function ask(request) {
 }
 
 /**
+ * Asks a server for the first rows alone: they stand for the whole until somebody asks for that. Says whether they are the whole.
+ * @param {Request} request
+ * @param {number} top how many
+ * @returns {Promise<boolean>}
+ */
+export async function askFirst(request, top) {
+    const key = canonical(request);
+    if (!isServed || asked.has(key)) {
+        await ask(request);
+        return true;
+    }
+    const made = await ask({...request, top});
+    if (!made.more)
+        asked.set(key, Promise.resolve(made));
+    if (!answers.has(key))
+        answers.set(key, made);
+    return !made.more;
+}
+
+/**
  * Lets go of an answer that is not needed again.
  * @param {Request} request
  */

@@ -3,7 +3,7 @@
 // name all others.
 import {ask, isServed, openHome, setDatabase, commandOf} from "./ask.js";
 import {state, want, watch, tell, openState, textOf} from "./state.js";
-import {loadTables, tables, titleOf, kindOf, whyNoVariables} from "./things.js";
+import {loadFirstRows, loadTables, forgetTables, tables, titleOf, kindOf, whyNoVariables} from "./things.js";
 import {make, attributes, addStyle, button, byId, named, choice, say} from "./parts.js";
 import {views} from "./views.js";
 import {List} from "./list.js";
@@ -294,7 +294,7 @@ async function start() {
     const stacks = attributes(make("div", "stacks", makeStack("data"), makeBorder(), makeStack("code")), {id: "stacks"});
     const offered = attributes(make("dialog", ""), {id: "offer"});
     byId("app").replaceChildren(makeHead(session), make("main", "", list.element, stacks), offered);
-    await loadTables().catch(() => undefined);
+    const areAll = await loadFirstRows();
     if (whyNoVariables() && tables()?.functions.n)
         openState({list: "function", split: "25"});
     byId("first").remove();
@@ -308,7 +308,14 @@ async function start() {
     document.addEventListener("keydown", onKey);
     addEventListener("resize", () => drawViews(new Set(["size"])));
     document.body.dataset.ready = "1";
-    tables()?.prepare();
+    if (areAll)
+        tables()?.prepare();
+    else
+        loadTables().then(() => {
+            forgetTables();
+            tell(new Set(["data"]));
+            tables()?.prepare();
+        });
     document.dispatchEvent(new Event("begun"));
 }
 

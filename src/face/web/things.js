@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The things that views are about, by the identities that reports give them: "variable:a", "line:/src/cg.c:52". What stands for a thing as one of another
 // kind, and what belongs to it, follows from the tables of variables, functions and lines.
-import {ask, answered, canonical} from "./ask.js";
+import {ask, askFirst, answered, canonical} from "./ask.js";
 import {Answer} from "./packed.js";
 import {state} from "./state.js";
 import {baseName, groupedBy} from "./parts.js";
@@ -84,9 +84,27 @@ export function isForeign() {
     return session !== null && session.head.threads === undefined;
 }
 
+/**
+ * Tables that are large where there are many, and how much of them the first picture needs.
+ * @type {[import("./ask.js").Request, number][]}
+ */
+const FIRST_ROWS = [[VARS, 100], [FUNCTIONS, 5000], [LINES, 5000]];
+
 /** Asks for the three tables. What has no data accesses has none of variables. */
-export async function loadTables() {
-    await Promise.all([VARS, FUNCTIONS, LINES].map((request) => ask(about(request)).catch((error) => {
+export const loadTables = () => loadEach((request) => ask(request));
+
+/** Asks for their first rows alone, where a server answers; says whether these are all. */
+export async function loadFirstRows() {
+    let areAll = true;
+    await loadEach(async (request, top) => {
+        areAll = (await askFirst(request, top)) && areAll;
+    });
+    return areAll;
+}
+
+/** @param {(request: import("./ask.js").Request, top: number) => Promise<any>} load */
+async function loadEach(load) {
+    await Promise.all(FIRST_ROWS.map(([request, top]) => load(about(request), top).catch((error) => {
         lacking.set(canonical(about(request)), {why: error.message, table: new Answer({program: "", rows: 0, columns: [], text_bytes: 0}, new Uint8Array(0))});
     })));
 }
