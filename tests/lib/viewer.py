@@ -21,6 +21,13 @@ READY = "document.body.dataset.ready === '1' || document.querySelector('.failed'
 # What a person could do, as functions of a random number: they return what was done. In the page, so that a step takes no
 # round trip for each event.
 STEPS = r"""
+globalThis.locusTurned = new Set(); // names on canvases that would change the direction of what follows
+for (const fill of globalThis.locusSteps ? [] : [CanvasRenderingContext2D.prototype.fillText])
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+        if (/[\u202a-\u202e]/.test(text))
+            globalThis.locusTurned.add(text);
+        return fill.call(this, text, ...where);
+    };
 globalThis.locusSteps = (() => {
     const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0 && !element.closest("dialog:not([open])");
     const all = (selector) => [...document.querySelectorAll(selector)].filter(seen);
@@ -269,7 +276,7 @@ def printed(text):
     """As the page prints a name: what cannot be seen by its number, bytes that are no text as a mark."""
     if isinstance(text, dict):
         text = bytes.fromhex(text["bytes"]).decode(errors="surrogateescape")
-    return re.sub("[\udc80-\udcff]", "?", text or "")
+    return re.sub("[\u202a-\u202e]", lambda each: f"\\u{ord(each[0]):04x}", re.sub("[\udc80-\udcff]", "?", text or ""))
 
 
 def base(path):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What pictures on a canvas need: sharp pixels, the colours of the style, texts that fit, and the shades of a scale.
 import {watch, tell} from "./state.js";
+import {printable} from "./parts.js";
 
 /**
  * A canvas of that many pixels of the style, and what draws on it.
@@ -53,6 +54,7 @@ export function colourOf(name) {
  * @param {number} width
  */
 export function fitted(brush, text, width) {
+    text = printable(text);
     const key = brush.font;
     let each = digitWidths.get(key);
     if (!each) {

@@ -3,7 +3,7 @@
 import {ask, answered} from "./ask.js";
 import {state, want} from "./state.js";
 import {about, tables, markOf, kindOf, titleOf, VARS, FUNCTIONS, LINES} from "./things.js";
-import {make, attributes, check, choice, percent, named, place, short, size} from "./parts.js";
+import {make, attributes, check, choice, percent, named, place, short, size, write} from "./parts.js";
 import {Grid} from "./grid.js";
 import {Groups} from "./group.js";
 
@@ -145,7 +145,7 @@ export class List {
                 this.answer = null;
                 this.grid.element.hidden = true;
                 this.grid.fill([], 0);
-                this.note.textContent = error instanceof Error ? error.message : "";
+                write(this.note, error instanceof Error ? error.message : "");
                 return;
             }
         }
@@ -164,7 +164,10 @@ export class List {
             return;
         if (mask.has("filter") || mask.has("sort") || mask.has("all"))
             this.grid.arrange(state.sort, searchOf(answer, state.filter));
-        this.note.textContent = state.filter ? `${this.grid.order.reduce((n, row) => n + (row < answer.n ? 1 : 0), 0)} of ${answer.n} have "${state.filter}"` : `${answer.n} ${(KINDS.find(([kind]) => kind === this.kind)?.[1] || "").toLowerCase()}`;
+        write(this.note, state.filter ? `${this.grid.order.reduce((n, row) => n + (row < answer.n ? 1 : 0), 0)} of ${answer.n} have "${state.filter}"` : `${answer.n} ${(KINDS.find(([kind]) => kind === this.kind)?.[1] || "").toLowerCase()}`);
+        const shares = this.kind === "variable" && !state.sort && !this.groups ? answer.columns.get("share")?.numbers : null;
+        if (shares?.some((share, i) => share > shares[i - 1]))
+            this.note.textContent += ", by what may wait for memory";
         if (state.profiles && !TABLES[this.kind])
             this.note.textContent += ", with the numbers of all threads";
         if (mask.has("active") && kindOf(state.active) === this.kind)

@@ -3,7 +3,7 @@
 import {ask} from "./ask.js";
 import {want} from "./state.js";
 import {about, tables, lineItem, markOf} from "./things.js";
-import {make, button, percent, meter, smallTable, numberCell, attributes} from "./parts.js";
+import {make, button, percent, meter, smallTable, numberCell, attributes, write} from "./parts.js";
 import {Grid} from "./grid.js";
 import {svg} from "./callgraph.js";
 
@@ -95,7 +95,7 @@ export class Machine {
         if (code !== this.code || !code) {
             this.code = code;
             this.chosen = -1;
-            this.note.textContent = code && !code.head.has_costs ? "What instructions cost is not in this database: make it with hpcprof --instructions." : why;
+            write(this.note, code && !code.head.has_costs ? "What instructions cost is not in this database: make it with hpcprof --instructions." : why);
             this.grid.element.hidden = this.kinds.hidden = !code;
             if (!code)
                 return;

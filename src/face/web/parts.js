@@ -28,6 +28,15 @@ export function printable(text) {
     return text.replace(HIDDEN, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 
+/**
+ * Another text in an element.
+ * @param {Element} element
+ * @param {string} text
+ */
+export function write(element, text) {
+    element.textContent = printable(text);
+}
+
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 /**
@@ -218,7 +227,7 @@ export const numberCell = (content) => make("td", "n", content);
  * @param {string} words
  */
 export function say(words) {
-    byId("said").textContent = printable(words);
+    write(byId("said"), words);
 }
 
 /**

@@ -4,7 +4,7 @@
 import {ask, answered, canAsk, forget, isServed} from "./ask.js";
 import {state, tell, want} from "./state.js";
 import {kindOf, nameOf, tables} from "./things.js";
-import {byId, make, addStyle, attributes, button, named, choice, check, percent, say, smallTable, onceAFrame} from "./parts.js";
+import {byId, make, addStyle, attributes, button, named, choice, check, percent, say, smallTable, onceAFrame, write} from "./parts.js";
 import {brushFor, colourOf, fitted} from "./canvas.js";
 import {timeline} from "./view-timeline.js";
 import {axisTicks, blockHeight, clockText, isOff, pictureOf, rowSizes, rowsShown, rowTop, spanText, switchOff, timeWords, viewerCommand, wantTime, wantWindow, windowIn, windowNow} from "./timeline-model.js";
@@ -100,7 +100,7 @@ async function loadPictures() {
         why = error instanceof Error ? error.message : String(error);
     }
     pictureKey = key;
-    timeParts.note.textContent = why || [lackingText(), recordedText()].filter(Boolean).join(" ");
+    write(timeParts.note, why || [lackingText(), recordedText()].filter(Boolean).join(" "));
     isLoading = false;
     loadPictures();
 }
@@ -629,7 +629,7 @@ function openTimeline(panel) {
         drawAxis();
         loadPictures();
     });
-    const rows = new TimeRows({go: goTo, choose: chooseTime, scrolled: follow, only: onlyIn, tell: (text) => (words.textContent = text), measure: (a, b) => wantTime({a: Math.round(a), b: Math.round(b)})});
+    const rows = new TimeRows({go: goTo, choose: chooseTime, scrolled: follow, only: onlyIn, tell: (text) => write(words, text), measure: (a, b) => wantTime({a: Math.round(a), b: Math.round(b)})});
     const toggle = button("<", () => switchOff("tree", !isOff("tree")), "time-toggle"), list = new EventList(chooseTime, (twin) => rows.join(twin)), side = new TimePanel({go: goTo, choose: chooseTime, arrow: (arrow) => rows.point(arrow)});
     attributes(strip, {role: "slider", tabindex: 0, "aria-label": "The window in the whole recording", "aria-valuemin": 0, "aria-valuemax": 100});
     watchStrip(strip);

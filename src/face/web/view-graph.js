@@ -4,7 +4,7 @@
 import {ask, isServed} from "./ask.js";
 import {state, want} from "./state.js";
 import {about, tables, standIn, relatedTo, titleOf} from "./things.js";
-import {make, attributes, button, named, choice, check, percent, short, say} from "./parts.js";
+import {make, attributes, button, named, choice, check, percent, short, say, write} from "./parts.js";
 import {NODES} from "./nodes.js";
 import {choose} from "./list.js";
 import {threadsStep} from "./threads.js";
@@ -198,7 +198,7 @@ function findMarks() {
         if (others)
             made.push(`What belongs to ${titleOf(state.active)} (dotted) is in ${part(others)}.`);
     }
-    info.textContent = made.join(" ");
+    write(info, made.join(" "));
 }
 
 // --- trail -------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import {ask, answered, canAsk} from "./ask.js";
 import {state, want} from "./state.js";
 import {about, isForeign, tables, markOf, functionItem, lineItem} from "./things.js";
-import {make, choice, percent, place, say} from "./parts.js";
+import {make, choice, percent, place, say, write} from "./parts.js";
 import {orderOf} from "./grid.js";
 import {searchOf, choose} from "./list.js";
 import {Heat} from "./heat.js";
@@ -239,7 +239,7 @@ export const matrix = {
     open(panel) {
         const words = make("p", "dim heat-words");
         heat = new Heat({label: "Matrix", marks: (item) => markOf(tables(), item), tell: (text) => {
-            words.textContent = text;
+            write(words, text);
             if (document.activeElement?.classList.contains("heat-view"))
                 say(text);
         }, choose: ([item, column], event) => ((event.ctrlKey || event.metaKey) && column ? choose(column, new MouseEvent("click")) : choose(item, event))});
@@ -264,7 +264,7 @@ export const matrix = {
             why = "Memory nodes are known of all threads together: undo the choice of threads to see them.";
         if (answer && isOfNodes() && (answer.head.note || !(answer.head.n_nodes > 1)))
             why = answer.head.note || "There is one memory node.";
-        pieces.note.textContent = why;
+        write(pieces.note, why);
         pieces.note.hidden = !why;
         for (const each of [heat.element, pieces.words, pieces.key])
             each.hidden = Boolean(why);

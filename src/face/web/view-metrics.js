@@ -3,7 +3,7 @@
 import {answered, ask, canAsk, isServed} from "./ask.js";
 import {state, want, hasWord, switchWord} from "./state.js";
 import {tables, markOf, kindOf, ofChosen, VARS, FUNCTIONS, LINES} from "./things.js";
-import {make, attributes, button, check, choice, named, percent, meter, place, short} from "./parts.js";
+import {make, attributes, button, check, choice, named, percent, meter, place, short, write} from "./parts.js";
 import {Grid} from "./grid.js";
 import {searchOf, choose} from "./list.js";
 import {threadsButton} from "./threads.js";
@@ -153,7 +153,7 @@ export const metrics = {
         metricParts.bar.replaceChildren(...metricBar());
         metricParts.formulas.replaceChildren(...formulasOf());
         const hasNothing = state.percent === "selection" && !state.active ? "Nothing is chosen. " : "";
-        metricParts.note.textContent = hasNothing + [...new Set(troubles)].join(" ") + (metricNames().length < 2 ? "This recording has one metric." : "");
+        write(metricParts.note, hasNothing + [...new Set(troubles)].join(" ") + (metricNames().length < 2 ? "This recording has one metric." : ""));
         metricParts.note.hidden = !metricParts.note.textContent;
         metricGrid.element.hidden = !found[0];
         const first = found[0];

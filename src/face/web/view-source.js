@@ -3,7 +3,7 @@
 import {ask} from "./ask.js";
 import {state, want} from "./state.js";
 import {about, tables, standIn, rowOf, relatedTo, lineItem, markOf, variableRow, nameOf, kindOf, titleOf, whyNoLines} from "./things.js";
-import {make, attributes, button, choice, check, percent, meter, baseName} from "./parts.js";
+import {make, attributes, button, choice, check, percent, meter, baseName, write} from "./parts.js";
 import {Grid} from "./grid.js";
 import {choose} from "./list.js";
 import {itemLink} from "./view-variable.js";
@@ -213,7 +213,7 @@ async function openFile(item) {
         const [pieces, why] = await piecesOf(file), rows = rowsOf(file, pieces);
         const hot = rows.map((_, i) => i).filter((i) => rows[i].own > 0).sort((a, b) => rows[b].own - rows[a].own);
         opened = {file, lines: t.lines, rows, hot, at: new Map(rows.map((each, i) => [each.number, i])), paint: highlighter(file), related: new Map(), longest: hot.length ? rows[hot[0]].own : 1, isNarrow: isNarrow()};
-        parts.note.textContent = why;
+        write(parts.note, why);
         parts.grid.sort = "";
         parts.grid.fill(sourceColumns(), rows.length);
     }
@@ -281,7 +281,8 @@ export const source = {
         parts.split.classList.toggle("has-machine", isBeside);
         parts.machine.element.hidden = !isBeside;
         parts.grid.element.hidden = !isLine;
-        parts.note.textContent = isLine ? parts.note.textContent : `No line of ${titleOf(item)} is known: compile with -g.`;
+        if (!isLine)
+            write(parts.note, `No line of ${titleOf(item)} is known: compile with -g.`);
         if (isLine && (opened.lines !== t.lines || [...mask].some((each) => ["all", "active", "data", "metric"].includes(each))))
             await openFile(item);
         else if (isLine)

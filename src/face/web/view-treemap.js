@@ -3,7 +3,7 @@
 import {answered} from "./ask.js";
 import {state, want} from "./state.js";
 import {about, tables, markOf, VARS} from "./things.js";
-import {make, attributes, choice, named, percent, say} from "./parts.js";
+import {make, attributes, choice, named, percent, say, write} from "./parts.js";
 import {orderOf} from "./grid.js";
 import {searchOf, choose} from "./list.js";
 import {brushFor, colourOf, fitted, shadeOf, inkOn, STEPS} from "./canvas.js";
@@ -233,7 +233,7 @@ function pointTile(at, isLoud) {
     const vars = answered(about(VARS)), tile = tiles[at];
     if (!vars || !tile || !map)
         return;
-    map.words.textContent = wordsOfTile(vars, tile);
+    write(map.words, wordsOfTile(vars, tile));
     if (isLoud) {
         tileAt = at;
         say(wordsOfTile(vars, tile));

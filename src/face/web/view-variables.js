@@ -19,8 +19,8 @@ import {partsOf, wordsOf, legend, kernelPart} from "./view-answer.js";
  * @type {[string, string, (value: number) => string, string, string][]}
  */
 const NUMBERS = [
-    ["memory_share", "memory", percent, "4.6rem", "Waiting for memory, in percent of the whole"],
-    ["execution_share", "execution", percent, "5.6rem", "Computing, not waiting"],
+    ["memory_share", "memory", percent, "4.9rem", "Waiting for memory, in percent of the whole"],
+    ["execution_share", "execution", percent, "5.4rem", "Computing, not waiting"],
     ["unverified_share", "unverified", percent, "5.7rem", "Not known whether it waited"],
     ["first_touch_share", "touches", percent, "5rem", "The kernel found and cleared pages that were used for the first time"],
     ["samples", "samples", short, "4.7rem", "How many samples"],
@@ -48,7 +48,7 @@ function columnsOf(vars) {
     const longest = vars.n ? vars.number("share", 0) || 1 : 1;
     /** @type {GridColumn[]} */ const columns = [
         {key: "share", title: "share", classes: "n", width: "4.5rem", ranks: ranks("share"), cell: (row) => percent(vars.text("class", row) === "kernel" ? NaN : vars.number("share", row))},
-        {key: "bar", title: "", width: "minmax(3.3rem, 9rem)", ranks: ranks("memory_high"), help: "Sort by what may wait for memory", cell: (row) => {
+        {key: "bar", title: "", width: "minmax(3.2rem, 9rem)", ranks: ranks("memory_high"), help: "Sort by what may wait for memory", cell: (row) => {
             const parts = partsOf(vars, row);
             return meter(parts.map(([name, value]) => [name, (100 * value) / longest]), wordsOf(parts));
         }},
