@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 SOURCE, BUILD = pathlib.Path(os.environ["LOCUS_SRCDIR"]), pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
@@ -29,9 +30,14 @@ failures = []
 
 
 def rest(page, fragment):
-    """The same for each measurement: the size of the window, what is chosen, and each view shown once, the graph in both its forms."""
+    """The same for each measurement: the size of the window, what is chosen, and each view shown once, the graph in both its forms,
+    and those with tables in each metric."""
     page.browser.size(*SIZES[0])
     page.value("document.querySelectorAll('dialog[open]').forEach((each) => each.close()); document.querySelectorAll('details[open]').forEach((each) => { each.open = false; }); document.activeElement.blur(); delete document.documentElement.dataset.theme; 0")
+    for metric in page.value("[...document.querySelectorAll('header select option')].map((each) => each.value)"):
+        for view, code in (("vars", "tree"), ("matrix", "annotate"), ("items", "metrics"), ("treemap", "tree")):  # what they keep of each metric
+            page.value(f"location.hash = {json.dumps('view=' + view + '&metric=' + urllib.parse.quote(metric) + '&layout=code:' + code)}; 0")
+            page.are_states_one()
     for tab in ("", "tab-tree", *page.value("[...document.querySelectorAll('[role=tab]')].map((each) => each.id)")):
         page.value(f"document.getElementById('{tab}')?.click()")
         page.settle()
