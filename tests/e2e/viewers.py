@@ -214,6 +214,35 @@ def check_pprof(case):
     expect(abs(sum(costs) - total) < len(costs), f"{case.name}: pprof -raw: {sum(costs)}, not {total}")
 
 
+LINED = """#include <stdlib.h>
+volatile double sum;
+__attribute__((noinline)) static void add(double *a, long n)
+{
+#line 10 "first.y"
+    for (long i = 0; i < n; i++) sum += a[i] * 1.5;
+#line 20 "second.y"
+    for (long i = 0; i < n; i++) sum += a[i] / 1.5;
+#line 10 "lined.c"
+}
+int main(void)
+{
+    double *a = calloc(1 << 20, 8);
+    for (int k = 0; k < 60; k++) add(a, 1 << 20);
+    return sum > 1;
+}
+"""
+
+
+def check_line_files(scratch):
+    """Lines of a function that #line puts into other files stand in these: pprof looks them up in the function's file."""
+    (scratch / "lined.c").write_text(LINED, encoding="utf-8")
+    case = measured("lined", scratch, ["gcc"], [scratch / "lined.c"])
+    places = re.findall(r"^ *(\S+) .*\badd \S*?([^/\s]+:\d+)(?: \(inline\))?$", pprof(case, case.export("pprof"), "-top", "-lines"), re.M)
+    own = added((place, number(cost)) for cost, place in places)
+    expect(min(own["first.y:10"], own["second.y:20"]) > 0.2 * case.total and set(own) <= {"first.y:10", "second.y:20"},
+           f"lines of other files in pprof: {own} of {case.total}")
+
+
 def measure(scratch, name, *arguments):
     subprocess.run([str(BUILD / "hpcrun"), "-o", str(scratch / f"{name}.m"), str(scratch / name), *arguments], check=True,
                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -348,6 +377,7 @@ def main():
             if case.name == "threads" and "kcachegrind" in tools and shutil.which("objdump"):
                 check_machine_code(case.scratch)
             if case.name == "threads" and "go" in tools:
+                check_line_files(case.scratch)
                 check_lines(case, case.export("pprof"), max(case.own, key=case.own.get))
     for failure in failures[:30]:
         print("FAIL:", failure[:1500])
