@@ -124,13 +124,14 @@ print(f"{len(shares)} rows have {sum(shares):.2f} % of the samples")
 sys.exit(abs(sum(shares) - 100) > 0.1 or len(shares) < 3)' out || fail "the rows do not add up"
 
 # The path to a block that Python code asked for is that of the code, each function with the line that calls the next one:
-# in reports, in the terminal and in the page. It has no functions of the interpreter, and none without a name.
+# in reports, in the terminal and in the page. It has no functions of the interpreter, and none without a name. What a
+# library of Python without lines does with it is done at the line of Python that called the library.
 cat >arrays.py <<'PYTHON'
 import sys
 def make_grid(n):
     return numpy.ones(n // 8) if numpy else bytearray(n)
 def scan(grid):
-    return grid.sum() if numpy else grid.count(7)
+    return numpy.add.reduce(grid) if numpy else grid.count(7)
 def main():
     grid = make_grid(30000000)
     print(sum(scan(grid) for _ in range(80)))
@@ -150,6 +151,9 @@ path = [(each["function"], each["line"]) for each in row["path"]]
 where = [each for each in path if each in lines]
 extra = [each for each in path if each not in lines and (each[0].startswith(("_Py", "Py", "func_0x")) or not each[1])]
 failures = [] if where == lines and path[-1] == lines[-1] and not extra else [f"the report's path is {path}"]
+first = row["lines"][0]
+if (first["function"], first["line"]) != ("scan", 5) or first["value"] < .8 * row["value"]:
+    failures.append(f"it is used at {row['lines'][:3]}")
 screen = terminal.Terminal([sys.argv[2] + "/hpcviewer", "--tui", "db"], 160, 50)
 screen.wait("q quit")
 screen.write("3")
@@ -169,6 +173,11 @@ else:
     shown = page.value("[...document.querySelector('#panel-items ol.path').children].map((each) => each.innerText.trim())")
     if shown[-3:] != [f"{name} arrays.py:{line}" for name, line in lines] or any("Py" in each or "func_0x" in each for each in shown):
         failures.append(f"the page's path is {shown}")
+    page.value("document.getElementById('tab-annotate').click()")
+    page.wait("document.querySelector('#panel-annotate .grid-row.related') !== null", 20)
+    used = page.value("document.querySelector('#panel-annotate .grid-row.related')?.innerText || ''")
+    if not used.startswith("5") or "def" in used:
+        failures.append(f"the source marks {used}")
     page.close()
 sys.exit("\n".join(failures) or 0)
 PYTHON

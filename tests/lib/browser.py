@@ -6,6 +6,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import time
 
@@ -36,7 +37,7 @@ class Browser:
             os.dup2(high, 4)
 
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,  # noqa: PLW1509
-                                        stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=as_three_and_four)
+                                        stderr=subprocess.DEVNULL, close_fds=False, start_new_session=True, preexec_fn=as_three_and_four)
         os.close(to_browser)
         os.close(from_browser)
         self.rest, self.number, self.session = b"", 0, None
@@ -52,6 +53,13 @@ class Browser:
         self.process.terminate()
         self.process.wait(SECONDS)
         os.close(self.read_end)
+        deadline = time.monotonic() + 5  # its helpers still write into the profile, which the caller takes away
+        while time.monotonic() < deadline:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                break
+            time.sleep(0.01)
 
     def receive(self):
         deadline = time.monotonic() + SECONDS

@@ -8,6 +8,7 @@
 
 #include "analysis/build/causes.h"
 #include "base/bytes.h"
+#include "base/path.h"
 #include "base/search.h"
 #include "fmt/hpcrun.h"
 
@@ -78,6 +79,18 @@ int64_t report_wait(const struct report *report, const struct variable *variable
     return label == REPORT_NOT_WAITING ? label : waits_kind(report->waits, label);
 }
 
+/* Where a statement without a line was called from Python code: what is around it there, without a line of its own, is
+ * a library of Python's such as numpy, of whose functions the program's author knows nothing. Else the statement. */
+static uint32_t python_caller_of(const struct model *model, uint32_t scope)
+{
+    uint32_t at = scope, function;
+    while (at && (model->scopes[at].line == 0 || model->scopes[at].kind == SCOPE_PROC))
+        at = model->scopes[at].parent;
+    for (function = at; function && model->scopes[function].kind != SCOPE_PROC;)
+        function = model->scopes[function].parent;
+    return at && strcmp(model_text(model, model->scopes[function].module), PYTHON_MODULE) == 0 ? at : scope;
+}
+
 /* Adds a statement to the row's lines. What reads or writes a file is the program's line that called the C library.
  * False when out of memory. */
 static bool add_statement(const struct report *report, uint32_t scope, struct slots *keys, struct report_row *row)
@@ -85,7 +98,7 @@ static bool add_statement(const struct report *report, uint32_t scope, struct sl
     const struct model *model = report->model;
     bool is_io = report->waits && metrics_is_io(model->metrics[report->metric].name);
     struct waits_caller caller = is_io ? waits_caller_of(report->waits, scope) : (struct waits_caller){0};
-    uint32_t at = caller.line ? (uint32_t)(caller.line - model->scopes) : scope;
+    uint32_t at = caller.line ? (uint32_t)(caller.line - model->scopes) : python_caller_of(model, scope);
     struct report_line *line = find_line(row, keys, function_of(model, at), &model->scopes[at], loop_of(model, at));
     if (line)
         line->value += model->own[scope * model->n_metrics + report->metric];
