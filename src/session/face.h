@@ -41,6 +41,10 @@ void session_name_in_full(struct session *session);
 /* Gives the recordings of one session to another one, which has none yet. */
 void session_move_recordings(struct session *from, struct session *to);
 
+/* Sets who is told how far recordings have been read while they are opened; NULL: nobody. */
+void session_on_progress(void (*told)(void *context, const char *path, const char *doing, uint64_t done, uint64_t all),
+                         void *context);
+
 /* Whether the recordings have samples of what a program did. */
 bool session_has_samples(const struct session *session);
 

@@ -98,6 +98,12 @@ bool session_has_samples(const struct session *session)
     return session->timeline && timeline_has_samples(session->timeline);
 }
 
+void session_on_progress(void (*told)(void *context, const char *path, const char *doing, uint64_t done, uint64_t all),
+                         void *context)
+{
+    stream_on_progress(told, context);
+}
+
 const char *session_refusal(const struct session *session, size_t stream)
 {
     return session->timeline ? timeline_refusal(session->timeline, stream) : NULL;

@@ -60,7 +60,7 @@ static uint64_t add_word(uint64_t sum, uint64_t word)
 
 static void add_words(struct levels_summing *sum, const void *bytes, size_t n_bytes)
 {
-    const char *at = bytes, *end = at + n_bytes / 8 * 8;
+    const char *at = bytes, *end = n_bytes ? at + n_bytes / 8 * 8 : at; /* of no bytes there may be no place */
     uint64_t word, words[4], a, b, c, d;
     for (; at < end && sum->n % 4; at += sizeof word, sum->n++) {
         memcpy(&word, at, sizeof word);

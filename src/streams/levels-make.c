@@ -496,6 +496,8 @@ static void settle(struct making *making, struct level_stay *stays, struct level
             }
         }
         level_sum_tops(levels->tops + row->first_top, level_n_blocks(row->n_stays));
+        if (file)
+            stream_tell(making->stream->path, "writing what was read", row->first_stay + row->n_stays, levels->n_stays);
     }
     if (file)
         levels_file_put(file, stays, used * sizeof *stays);

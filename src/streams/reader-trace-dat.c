@@ -247,8 +247,20 @@ static inline bool put_event(struct loader *loader, struct stream *stream, struc
     return stream_emit(stream, &event);
 }
 
+/* Tells how much of all pages has been passed. */
+static void tell(const struct loader *loader, const struct stream *stream)
+{
+    uint64_t n_left = 0, n_all = 0;
+    for (size_t i = 0; i < loader->dat->n_cpu_data; i++) {
+        n_left += loader->cpus[i].n_bytes_left;
+        n_all += loader->dat->cpus[i].n_bytes;
+    }
+    stream_tell(stream->path, "reading", n_all - n_left, n_all);
+}
+
 static int merge_cpus(struct loader *loader, struct stream *stream)
 {
+    enum { TELL_EVENTS = 1 << 17 };
     for (size_t i = loader->n_heap / 2; i-- > 0;)
         sift_down(loader, i);
     while (loader->n_heap && loader->code == 0) {
@@ -257,6 +269,8 @@ static int merge_cpus(struct loader *loader, struct stream *stream)
         if (!put_event(loader, stream, cpu))
             return loader->code ? loader->code : error_memory(loader->dat->err);
         stream_pass(stream, stream->n_events);
+        if (stream->n_events % TELL_EVENTS == 0)
+            tell(loader, stream);
         if (!is_lost && (!next_event(loader, cpu) || cpu->payload == cpu->stop))
             loader->heap[0] = loader->heap[--loader->n_heap];
         if (loader->n_heap)

@@ -36,6 +36,16 @@ struct stream_couple {
     const struct stream_field *task, *cpu;
 };
 
+/* Is told now and then how far a recording has been read, or what is made of it has been written, and may end the
+ * process. doing: what is done, such as "reading". */
+typedef void stream_told(void *context, const char *path, const char *doing, uint64_t done, uint64_t all);
+
+/* Sets who is told, of all streams; NULL: nobody. */
+void stream_on_progress(stream_told *told, void *context);
+
+/* Tells them.  ctx: ordinary */
+void stream_tell(const char *path, const char *doing, uint64_t done, uint64_t all);
+
 struct stream_reader;
 struct stream_formats; /* formats.h */
 struct stream_filters; /* of stream-filter.c */

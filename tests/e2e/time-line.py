@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # needs: memfd rings
 """The time line of a measurement: which variable each stay worked on. The legend of a window, and what the window holds, is to the
-nanosecond what hpcquery sched variables says of it; pixels show variables that have time there, and those of both rows agree."""
+nanosecond what hpcquery sched variables says of it, its axis begins and ends there, and its list has the samples that are counted;
+pixels show variables that have time there, and those of both rows agree."""
 import collections
 import json
 import os
@@ -60,22 +61,29 @@ def ask(path, request):
 def variables(path, *words):
     done = subprocess.run([BUILD / "hpcquery", "sched", "variables", "--json", *words, path], capture_output=True, text=True, check=False)
     expect(done.returncode == 0, f"sched variables {words}: {done.stderr}")
-    sums = collections.Counter()
+    sums, n_samples = collections.Counter(), 0
     for row in json.loads(done.stdout)["rows"] if done.returncode == 0 else []:
         sums[row["variable"]] += row["on_ns"]
-    return {name: ns for name, ns in sums.items() if ns}
+        n_samples += row["samples"]
+    return {name: ns for name, ns in sums.items() if ns}, n_samples
 
 
 def check_windows(path, streams):
     dice, base, length = random.Random(7), streams["from_ns"], streams["length_ns"]
+    samples = [row["time_ns"] - base for row in sched("samples", path, "--top", "0")]
     for i in range(N_WINDOWS):
         from_ns = dice.randrange(length) if i else 0
         to_ns = min(length, from_ns + dice.randrange(1, 10 ** dice.randrange(4, 10))) if i else length
         words = ["--from", f"{(base + from_ns) // 10**9}.{(base + from_ns) % 10**9:09}", "--to", f"{(base + to_ns) // 10**9}.{(base + to_ns) % 10**9:09}"]
-        wanted = variables(path, *words)
+        wanted, n_samples = variables(path, *words)
         answer = ask(path, {"report": "timeline", "by": "variable", "from": from_ns, "to": to_ns, "width": dice.choice([1, 100, 1200])})
         found = {key["name"]: key["ns"] for key in answer["keys"] if key["ns"]}
         expect(found == wanted, f"window {from_ns} {to_ns}: {found} are not {wanted}")
+        expect((answer["from_ns"], answer["to_ns"]) == (from_ns, to_ns), f"window {from_ns} {to_ns}: the axis is from {answer['from_ns']} to {answer['to_ns']}")
+        listed = ask(path, {"report": "events", "event": "locus/sample", "from": from_ns, "to": to_ns, "count": 100000})
+        times = [event["time_ns"] for event in listed["events"]]
+        expect(listed["found"] == len(times) == n_samples and times == [t for t in samples if from_ns <= t <= to_ns] and
+               (listed["from_ns"], listed["to_ns"]) == (from_ns, to_ns), f"window {from_ns} {to_ns}: {n_samples} samples, listed at {times}")
         held = ask(path, {"report": "window", "by": "variable", "from": from_ns, "to": to_ns})
         expect({key["name"]: key["ns"] for key in held["keys"]} == wanted, f"window {from_ns} {to_ns} holds {held['keys']}")
         for pixel in answer["pixels"]:

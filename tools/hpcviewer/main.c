@@ -18,6 +18,7 @@
 
 #include "base/input.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "base/scratch.h"
 #include "face/page.h"
 #include "fmt/file.h"
@@ -502,6 +503,45 @@ static int open_input(struct viewer *viewer, struct error *err)
     return code;
 }
 
+/* A line on the terminal, how far a large recording has been read. */
+struct progress {
+    struct timespec last; /* when it was written, or when opening began */
+    bool is_shown;
+};
+
+static void show_progress(void *context, const char *path, const char *doing, uint64_t done, uint64_t all)
+{
+    enum { EVERY_MS = 100 };
+    struct progress *progress = context;
+    struct timespec now;
+    struct buf name = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t ms = (now.tv_sec - progress->last.tv_sec) * 1000 + (now.tv_nsec - progress->last.tv_nsec) / 1000000;
+    if (ms < EVERY_MS || !all)
+        return;
+    progress->last = now;
+    progress->is_shown = true;
+    printable_put(&name, path_last(path));
+    if (name.data && !name.failed)
+        (void)fprintf(stderr, "\r\033[K%.40s: %s, %d %% (Ctrl-C ends it)", name.data, doing,
+                      (int)(100 * (double)done / (double)all));
+    buf_fini(&name);
+}
+
+/* Opens what is given. */
+static int open_given(struct viewer *viewer, struct error *err)
+{
+    struct progress progress = {.is_shown = false};
+    (void)clock_gettime(CLOCK_MONOTONIC, &progress.last);
+    if (isatty(STDERR_FILENO))
+        session_on_progress(show_progress, &progress);
+    int code = viewer->inputs.n_streams == 1 ? open_input(viewer, err) : open_inputs(viewer, err);
+    session_on_progress(NULL, NULL);
+    if (progress.is_shown)
+        (void)fprintf(stderr, "\r\033[K");
+    return code;
+}
+
 /* Opens what is given, and says which topologies cannot be taken. */
 static int open_all(struct viewer *viewer, struct error *err)
 {
@@ -509,7 +549,7 @@ static int open_all(struct viewer *viewer, struct error *err)
     if (code == 0 && viewer->before_path)
         code = session_open(&viewer->before_path, 1, &viewer->before, err);
     if (code == 0)
-        code = viewer->inputs.n_streams == 1 ? open_input(viewer, err) : open_inputs(viewer, err);
+        code = open_given(viewer, err);
     for (size_t i = 0; code == 0 && i < viewer->inputs.n_streams; i++)
         if (session_refusal(viewer->session, i))
             (void)tool_error("hpcviewer", "%s", session_refusal(viewer->session, i));
