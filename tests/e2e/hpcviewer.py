@@ -719,6 +719,33 @@ def show_speed(viewer, secret):
     print(f"vars, {n} bytes: {statistics.median(took):.2f} ms a question")
 
 
+def check_progress(scratch):
+    """On a terminal a line says how far a large recording has been read. Ctrl-C then ends it at once, and leaves nothing; else the
+    line goes before the address comes. Elsewhere nothing is said."""
+    path = scratch / "large.dat"
+    tracedat.write_tiled(path, 4_000_000)
+    for is_ended in (True, False):
+        viewer = terminal.Terminal([TOOL, "--no-browser", str(path)])
+        deadline, said = time.monotonic() + SECONDS, re.compile(rb"large\.dat: reading, \d+ % \(Ctrl-C ends it\)")
+        while not said.search(viewer.bytes) and time.monotonic() < deadline and viewer.read(SECONDS):
+            pass
+        expect(said.search(viewer.bytes), f"no progress: {viewer.bytes[:300]}")
+        if is_ended:
+            os.write(viewer.master, b"\x03")
+            expect(viewer.process.wait(SECONDS) == 130, f"Ctrl-C ends it with {viewer.process.returncode}")
+            expect(sorted(each.name for each in scratch.glob("large.dat*")) == ["large.dat"], f"left: {list(scratch.glob('large.dat*'))}")
+        else:
+            while b"http:" not in viewer.bytes and time.monotonic() < deadline and viewer.read(SECONDS):
+                pass
+            line = next((line for line in viewer.screen.lines() if "http:" in line), "")
+            expect(line.strip().startswith("http:") and not any("Ctrl-C ends it)" in line and "%" in line for line in viewer.screen.lines()),
+                   f"the line stays: {viewer.screen.lines()}")
+            viewer.process.terminate()
+            viewer.process.wait(SECONDS)
+    quiet = Viewer("--no-browser", path)
+    expect(not quiet.end()[2], "progress is told to no terminal")
+
+
 def main():
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="locus-hpcviewer-"))
     os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
@@ -747,6 +774,7 @@ def main():
         status, _, err = viewer.end()
         expect(status == 0 and not err, f"the server ends with {status}: {err}")
         check_life(database)
+        check_progress(scratch)
         check_words(database)
         check_refused(scratch, database)
         check_enter(database)
