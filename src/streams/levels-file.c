@@ -491,6 +491,7 @@ static bool add_part(uint64_t *at, uint64_t n, size_t each, uint64_t n_file)
 static bool fits(const struct levels_file_header *header, uint64_t n_file)
 {
     uint64_t at = sizeof *header;
+    int64_t length_ns;
     return add_part(&at, header->n_rows, sizeof(struct level_row), n_file) &&
            add_part(&at, header->n_stays, sizeof(struct level_stay), n_file) &&
            add_part(&at, header->n_blocks, sizeof(struct level_block), n_file) &&
@@ -501,7 +502,8 @@ static bool fits(const struct levels_file_header *header, uint64_t n_file)
            add_part(&at, header->n_tasks, sizeof(struct file_task), n_file) &&
            add_part(&at, header->n_text_bytes, 1, n_file) && add_part(&at, header->n_index_bytes, 1, n_file) &&
            at == n_file && header->tier <= STREAM_TIER_NONE && header->clock <= STREAM_CLOCK_COUNTER &&
-           header->n_stream_cpus <= STREAM_NO_CPU && header->begin_ns <= header->end_ns;
+           header->n_stream_cpus <= STREAM_NO_CPU && header->begin_ns <= header->end_ns &&
+           !__builtin_sub_overflow(header->end_ns, header->begin_ns, &length_ns);
 }
 
 /* Whether the file is that of the recording as it is now, by its head. */

@@ -29,6 +29,7 @@ import bundle  # noqa: E402
 import measurement as m  # noqa: E402
 import packed  # noqa: E402
 import schedfile  # noqa: E402
+import terminal  # noqa: E402
 import tracedat  # noqa: E402
 from measurement import expect, failures  # noqa: E402
 
@@ -39,6 +40,7 @@ QUESTIONS = [{"report": "vars"}, {"report": "vars", "fields": True}, {"report": 
 started = []  # processes, which a failure must not leave behind
 SECRET = re.compile(r"[0-9a-f]{32}")
 METRICS = [("EADDR (usec)", m.INT, 1000)]
+SECONDS = 120
 
 
 class Viewer:
