@@ -25,6 +25,17 @@ size_t level_n_tops(size_t n_stays)
     return sum;
 }
 
+/* Sums of times, which fit in what we have written; what else a file says gives some numbers, too. */
+static inline int64_t plus(int64_t a_ns, int64_t b_ns)
+{
+    return (int64_t)((uint64_t)a_ns + (uint64_t)b_ns);
+}
+
+static inline int64_t minus(int64_t a_ns, int64_t b_ns)
+{
+    return (int64_t)((uint64_t)a_ns - (uint64_t)b_ns);
+}
+
 /* How long each key ran, of some hundred. */
 enum { TALLY_SLOTS = 512, TALLY_MAX = 384 };
 struct tally {
@@ -54,7 +65,7 @@ static void tally_add(struct tally *tally, int32_t key, int64_t ns)
         tally->used[tally->n++] = (uint16_t)i;
         tally->keys[i] = key;
     }
-    tally->ns[i] += ns;
+    tally->ns[i] = plus(tally->ns[i], ns);
 }
 
 /* The key that ran longest, of equal ones the one that came first. */
@@ -169,10 +180,15 @@ static void sums_at(const struct level_track *track, size_t i, int64_t t_ns, int
     memset(sums, 0, LEVEL_PARTS * sizeof *sums);
     if (track->n)
         memcpy(sums, track->blocks[block].before_ns, sizeof track->blocks[block].before_ns);
-    for (size_t k = block * LEVEL_BLOCK; k < i; k++)
-        sums[track->stays[k].part % LEVEL_PARTS] += track->stays[k].to_ns - track->stays[k].from_ns;
-    if (i < track->n && track->stays[i].from_ns < t_ns)
-        sums[track->stays[i].part % LEVEL_PARTS] += t_ns - track->stays[i].from_ns;
+    for (size_t k = block * LEVEL_BLOCK; k < i; k++) {
+        const struct level_stay *stay = &track->stays[k];
+        int64_t *sum = &sums[stay->part % LEVEL_PARTS];
+        *sum = plus(*sum, minus(stay->to_ns, stay->from_ns));
+    }
+    if (i < track->n && track->stays[i].from_ns < t_ns) {
+        int64_t *sum = &sums[track->stays[i].part % LEVEL_PARTS];
+        *sum = plus(*sum, minus(t_ns, track->stays[i].from_ns));
+    }
 }
 
 void level_sums(const struct level_track *track, int64_t t_ns, int64_t sums[LEVEL_PARTS])
@@ -186,7 +202,7 @@ void level_sums_of(const struct level_track *track, int64_t from_ns, int64_t to_
     level_sums(track, from_ns, before);
     level_sums(track, to_ns, sums);
     for (size_t part = 0; part < LEVEL_PARTS; part++)
-        sums[part] = to_ns > from_ns ? sums[part] - before[part] : 0;
+        sums[part] = to_ns > from_ns ? minus(sums[part], before[part]) : 0;
 }
 
 /* The times of marks of a row. */
@@ -350,7 +366,7 @@ static void add_clipped(struct drawing *drawing, const struct level_stay *stay, 
     from_ns = stay->from_ns > from_ns ? stay->from_ns : from_ns;
     to_ns = stay->to_ns < to_ns ? stay->to_ns : to_ns;
     if (stay->part == LEVEL_RUNNING)
-        tally_add(&drawing->tally, key_for(drawing->picture, stay->key), to_ns - from_ns);
+        tally_add(&drawing->tally, key_for(drawing->picture, stay->key), minus(to_ns, from_ns));
 }
 
 /* Adds what ran in blocks [first, end). */
@@ -404,7 +420,7 @@ static void draw_mixed(struct drawing *drawing, int64_t from_ns, int64_t to_ns, 
     sums_at(track, drawing->own.at, from_ns, before);
     sums_at(track, after, to_ns, cell->parts_ns);
     for (size_t part = 0; part < LEVEL_PARTS; part++)
-        cell->parts_ns[part] -= before[part];
+        cell->parts_ns[part] = minus(cell->parts_ns[part], before[part]);
     size_t end = end_of(&drawing->keys, to_ns);
     struct level_top top = heaviest(drawing, drawing->keys.track, drawing->keys.at, end, from_ns, to_ns);
     cell->key = top.key;
