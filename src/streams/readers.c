@@ -125,6 +125,25 @@ int stream_open_empty(const char *path, struct stream_part *part, struct stream 
     return open_with(path, &none, part, NULL, stream, err);
 }
 
+/* --- progress --- */
+
+static struct {
+    stream_told *told;
+    void *context;
+} progress;
+
+void stream_on_progress(stream_told *told, void *context)
+{
+    progress.told = told;
+    progress.context = context;
+}
+
+void stream_tell(const char *path, const char *doing, uint64_t done, uint64_t all)
+{
+    if (progress.told)
+        progress.told(progress.context, path, doing, done, all);
+}
+
 /* --- handing events over --- */
 
 enum { BATCH_EVENTS = 4096, N_BATCHES = 8, FREE_BATCHES = 4 };

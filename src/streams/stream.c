@@ -31,25 +31,6 @@ const char *stream_tier_name(enum stream_tier tier)
     return names[tier];
 }
 
-/* --- progress --- */
-
-static struct {
-    stream_told *told;
-    void *context;
-} progress;
-
-void stream_on_progress(stream_told *told, void *context)
-{
-    progress.told = told;
-    progress.context = context;
-}
-
-void stream_tell(const char *path, const char *doing, uint64_t done, uint64_t all)
-{
-    if (progress.told)
-        progress.told(progress.context, path, doing, done, all);
-}
-
 /* --- building --- */
 
 /* Gives memory to the pages of events [from, to): to fault for each of them takes as long as making the events in it.

@@ -18,7 +18,6 @@
 
 #include "base/input.h"
 #include "base/options.h"
-#include "base/path.h"
 #include "base/scratch.h"
 #include "face/page.h"
 #include "fmt/file.h"
@@ -521,7 +520,8 @@ static void show_progress(void *context, const char *path, const char *doing, ui
         return;
     progress->last = now;
     progress->is_shown = true;
-    printable_put(&name, path_last(path));
+    const char *slash = strrchr(path, '/');
+    printable_put(&name, slash ? slash + 1 : path);
     if (name.data && !name.failed)
         (void)fprintf(stderr, "\r\033[K%.40s: %s, %d %% (Ctrl-C ends it)", name.data, doing,
                       (int)(100 * (double)done / (double)all));
