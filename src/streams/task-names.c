@@ -71,13 +71,18 @@ static int name_by(struct stream *stream, const struct stream_event *event, cons
         return 0;
     settled[(uint32_t)task % CACHE_SLOTS] = (int32_t)task;
     struct stream_task *found = (struct stream_task *)stream_task_of(stream, (int32_t)task);
-    if (!found || found->comm || task == 0)
+    if (!found || found->comm || task <= 0)
         return 0;
     stream_put_field(stream, event, pair->comm, &comm);
     if (comm.failed)
         return -1;
+    if (!comm.len_bytes) { /* a later event may tell more */
+        settled[(uint32_t)task % CACHE_SLOTS] = 0;
+        buf_fini(&comm);
+        return 0;
+    }
     found->comm = comm.data;
-    return comm.data != NULL;
+    return 1;
 }
 
 bool stream_name_tasks(struct stream *stream)
@@ -103,7 +108,7 @@ bool stream_name_tasks_by_gathered(struct stream *stream)
     const struct stream_names *names = stream->names;
     for (size_t i = 0; names && i < names->n; i++) {
         struct stream_task *found = (struct stream_task *)stream_task_of(stream, names->all[i].task);
-        if (!found || found->comm || found->task == 0)
+        if (!found || found->comm || found->task <= 0)
             continue;
         found->comm = strdup(names->texts.strings[names->all[i].text]);
         if (!found->comm)
