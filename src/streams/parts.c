@@ -378,6 +378,14 @@ struct parts_index *parts_index_take(void *map, size_t n_map, size_t at)
     return NULL;
 }
 
+/* Whether a byte of a file is a truth value. */
+static bool is_truth(const bool *flag)
+{
+    unsigned char byte;
+    memcpy(&byte, flag, sizeof byte);
+    return byte <= 1;
+}
+
 /* What is known at a place, and where CPUs go on; false: it is damaged. */
 static bool look_at_place(const struct parts_index *index, size_t i, struct schedule_stand *stand,
                           const struct stream_place **at)
@@ -394,7 +402,10 @@ static bool look_at_place(const struct parts_index *index, size_t i, struct sche
     bool ok = levels_sum(block, block_bytes(index, place)) == place->sum;
     for (size_t k = 0; ok && k < stand->n_tasks; k++)
         ok = stand->tasks[k].n_gaps <= place->n_gaps && stand->tasks[k].state < SCHEDULE_N_STATES &&
-             stand->tasks[k].end_state < SCHEDULE_N_STATES;
+             stand->tasks[k].end_state < SCHEDULE_N_STATES && is_truth(&stand->tasks[k].has_run) &&
+             is_truth(&stand->tasks[k].has_end) && is_truth(&stand->tasks[k].is_late);
+    for (size_t k = 0; ok && k < stand->n_cpus; k++)
+        ok = is_truth(&stand->cpus[k].is_seen) && is_truth(&stand->cpus[k].has_end);
     return ok;
 }
 
