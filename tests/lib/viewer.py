@@ -337,8 +337,15 @@ class Numbers:
         if not ok:
             self.wrong.append(f"{view}: {name}: {about}")
 
-    def compare(self, page):
-        """What differs, in words."""
+    def compare(self, page, seconds=5):
+        """What differs, in words, and stays so: a server's answers may still be to come."""
+        deadline = time.monotonic() + seconds
+        while (wrong := self.differences(page)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return wrong
+
+    def differences(self, page):
+        """What differs now."""
         state, self.wrong = State(page.value("location.hash.slice(1)")), []
         for view, shown in page.value(SHOWN).items():
             getattr(self, "check_" + view, lambda *_: None)(state, shown)
