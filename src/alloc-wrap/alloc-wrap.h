@@ -65,8 +65,8 @@ struct alloc_sink {
     /* realloc of p is about to be tried: flag the record as uncertain but keep it. Exactly one of resize_done(old, new,
      * n) (success; new may equal old) and resize_failed(old) follows. Returns false when p is not recorded; then
      * neither follows. resize_done ends the old record and, if n is not below the threshold, records the new block with
-     * weight 1; below it, alloc follows if the new block is sampled. mremap of a whole recorded mapping is reported in
-     * the same way. */
+     * weight 1, unless site is NULL (alloc_wrap_raise); below it, alloc follows if the new block is sampled. mremap of
+     * a whole recorded mapping is reported in the same way. */
     bool (*resize_begin)(void *p);
     void (*resize_done)(void *old_p, void *new_p, size_t n_bytes, const struct alloc_site *site);
     void (*resize_failed)(void *old_p);
@@ -107,6 +107,10 @@ struct alloc_sink {
  * sample_bytes: below it, Poisson sampling with this mean distance in bytes, 0 = off. The sink must stay valid.
  * ctx: ordinary, once at start. */
 void alloc_wrap_connect(const struct alloc_sink *sink, uint64_t min_bytes, uint64_t sample_bytes);
+
+/* Blocks of malloc are reported from this size on, if it is larger than min_bytes and than in earlier calls since
+ * alloc_wrap_connect; other blocks as before. Not where smaller ones are sampled.  ctx: hook */
+void alloc_wrap_raise(uint64_t min_bytes);
 
 /* Finds the real functions and prepares the bootstrap arena; idempotent, called by the first wrapper used.
  * ctx: hook */

@@ -114,7 +114,8 @@ static double sampling_whole_hook(struct sampling *sampling, double weight)
 static struct {
     const struct alloc_sink *_Atomic sink;
     uint64_t min_bytes, sample_bytes;
-    atomic_bool configured; /* alloc_wrap_connect was called */
+    _Atomic uint64_t raised_bytes; /* heap blocks below this are too small as well; 0: min_bytes decides */
+    atomic_bool configured;        /* alloc_wrap_connect was called */
     _Atomic uint64_t n_early;
     struct start_filter every, none; /* for a sink without a filter, and without a sink */
     _Atomic uint8_t ones[2], zeros[2];
@@ -143,10 +144,17 @@ uint64_t alloc_min_bytes_hook(void)
     return scope.min_bytes;
 }
 
+/* The same for blocks of malloc. */
+static inline uint64_t heap_min_bytes(void)
+{
+    uint64_t raised = atomic_load_explicit(&scope.raised_bytes, memory_order_relaxed);
+    return ALLOC_UNLIKELY(raised > scope.min_bytes) ? raised : scope.min_bytes;
+}
+
 void alloc_fast_refresh_hook(void)
 {
     const struct alloc_sink *sink = atomic_load(&scope.sink);
-    size_t limit = sink ? scope.min_bytes : SIZE_MAX;
+    size_t limit = sink ? heap_min_bytes() : SIZE_MAX;
     if (!alloc_real_known_hook() || !atomic_load(&scope.configured) || (sink && scope.sample_bytes))
         limit = 0;
     const struct start_filter *filter = sink && sink->filter ? sink->filter : sink ? &scope.every : &scope.none;
@@ -170,11 +178,20 @@ void alloc_wrap_connect(const struct alloc_sink *sink, uint64_t min_bytes, uint6
     alloc_wrap_init();
     scope.min_bytes = min_bytes;
     scope.sample_bytes = sample_bytes;
+    atomic_store(&scope.raised_bytes, 0);
     atomic_store_explicit(&scope.sink, sink, memory_order_release);
     atomic_store(&scope.configured, true);
     if (sink)
         for (uint64_t n = atomic_exchange(&scope.n_early, 0); n; n--)
             sink->skipped(ALLOC_SKIP_EARLY);
+    alloc_fast_refresh_hook();
+}
+
+void alloc_wrap_raise(uint64_t min_bytes)
+{
+    uint64_t raised = atomic_load(&scope.raised_bytes);
+    while (raised < min_bytes && !atomic_compare_exchange_weak(&scope.raised_bytes, &raised, min_bytes))
+        ;
     alloc_fast_refresh_hook();
 }
 
@@ -270,6 +287,13 @@ double alloc_weight_hook(struct alloc_thread *thread, size_t n_bytes)
     return sampling_whole_hook(&thread->sampling, weight);
 }
 
+/* The same for a block of malloc. */
+static double heap_weight(struct alloc_thread *thread, size_t n_bytes)
+{
+    bool is_too_small = n_bytes >= scope.min_bytes && n_bytes < heap_min_bytes();
+    return is_too_small ? 0 : alloc_weight_hook(thread, n_bytes);
+}
+
 /* Tells the sink that the thread enters the allocator if the sink is ready to record the result. */
 static void announce(struct alloc_call *call)
 {
@@ -300,7 +324,7 @@ bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t
         call->sink->skipped(ALLOC_SKIP_REENTERED);
     if (thread->n_guard || thread->in_hook || thread->nest)
         return false;
-    call->weight = alloc_weight_hook(thread, n_bytes);
+    call->weight = heap_weight(thread, n_bytes);
     if (call->weight > 0)
         announce(call);
     /* With sampling on, a real operator new may call malloc: the bytes must go through the sampler only once. */
@@ -331,7 +355,7 @@ const struct alloc_sink *alloc_quick_begin_hook(enum alloc_nest nest, size_t n_b
 {
     const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
     struct alloc_thread *thread = &scope_thread;
-    if (!sink || !sink->enter || n_bytes < scope.min_bytes || thread->n_guard || thread->in_hook || thread->nest ||
+    if (!sink || !sink->enter || n_bytes < heap_min_bytes() || thread->n_guard || thread->in_hook || thread->nest ||
         !sink->enter())
         return NULL;
     thread->nest_frame = (uintptr_t)__builtin_frame_address(0);
@@ -355,7 +379,7 @@ void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site)
 {
     const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
     struct alloc_thread *thread = &scope_thread;
-    if (!p || !sink || !sink->small_sites || n_bytes >= scope.min_bytes || n_bytes >= SMALL_BYTES_MAX)
+    if (!p || !sink || !sink->small_sites || n_bytes >= heap_min_bytes() || n_bytes >= SMALL_BYTES_MAX)
         return;
     if (ALLOC_UNLIKELY(thread->n_guard || thread->in_hook)) {
         sink->small(p, n_bytes, NULL);
@@ -452,7 +476,7 @@ bool alloc_resize_begin_hook(struct alloc_call *call, void *p, size_t n_bytes)
     if (call->thread->nest == ALLOC_NEST_RESIZE)
         return false;
     call->outer = call->thread->nest;
-    call->weight = call->thread->n_guard ? 0 : alloc_weight_hook(call->thread, n_bytes);
+    call->weight = call->thread->n_guard ? 0 : heap_weight(call->thread, n_bytes);
     int saved_errno = alloc_work_enter_hook(call->thread);
     call->recorded = call->sink->resize_begin(p);
     alloc_work_leave_hook(call->thread, saved_errno);
@@ -468,8 +492,10 @@ void alloc_resize_end_hook(struct alloc_call *call, void *old_p, void *new_p, si
 {
     int saved_errno = alloc_work_enter_hook(call->thread);
     bool fresh = new_p && call->weight > 0 && (!call->recorded || n_bytes < scope.min_bytes);
+    bool is_too_small =
+        n_bytes >= scope.min_bytes && call->weight <= 0 && !call->thread->n_guard; /* alloc_wrap_raise */
     if (call->recorded && new_p)
-        call->sink->resize_done(old_p, new_p, n_bytes, site);
+        call->sink->resize_done(old_p, new_p, n_bytes, is_too_small ? NULL : site);
     if (call->recorded && !new_p)
         call->sink->resize_failed(old_p);
     if (fresh)

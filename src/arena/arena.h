@@ -34,7 +34,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 28
+#define ARENA_VERSION 29
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 2048 /* the first records of a thread's tree share a page: each page costs a thread a fault */
 #define ARENA_RUN_CHUNKS 32    /* of the longest run */
@@ -799,6 +799,9 @@ struct arena_header {
     _Atomic uint32_t n_phases;        /* named so far */
     char phases[ARENA_PHASES][ARENA_PHASE_BYTES];
     uint64_t user_ticks_before, system_ticks_before; /* CPU time of the process before it came, in clock ticks */
+    uint64_t raise_most;           /* where blocks come and go too fast, those of malloc below so many bytes may become
+                                    * small ones; 0: none */
+    _Atomic uint64_t raised_bytes; /* those below so many bytes have; 0: none */
 };
 
 /* How long the pause that lasts at now_ns of CLOCK_MONOTONIC has lasted; 0: there is none.  ctx: any */
@@ -807,6 +810,8 @@ static inline uint64_t arena_pause_ns(const struct arena_header *header, uint64_
     uint64_t since_ns = atomic_load_explicit(&header->paused_since_ns, memory_order_relaxed);
     return since_ns && now_ns > since_ns ? now_ns - since_ns : 0;
 }
+
+#define ARENA_RAISE_BYTES 16384 /* raise_most where it is wanted: a note of a larger block costs as much as a record */
 
 #define PHASE_PREFIX "phase: " /* of the names of regions that are phases */
 

@@ -179,6 +179,17 @@ static void put_control_notes(const struct arena_header *header, struct buf *out
                    slow == slow_most ? "" : " for a while");
 }
 
+static void put_churn_note(const struct arena_header *header, struct buf *out)
+{
+    uint64_t raised = view_count(&header->raised_bytes);
+    if (raised)
+        buf_printf(out,
+                   "%s%.200s: blocks of malloc below %llu bytes came and went so often that they got no records of "
+                   "their own after a while: they are named by where they come from, as small ones are, and neither "
+                   "counted nor known to be live. DATACENTRIC_MIN_BYTES=1k records them all.",
+                   out->len_bytes ? " " : "", header->argv0, (unsigned long long)raised);
+}
+
 /* What reports say of the process's blocks; NULL: nothing, or out of memory. The caller frees it. */
 static char *process_note(const struct collected_process *process)
 {
@@ -189,6 +200,7 @@ static char *process_note(const struct collected_process *process)
     free(note);
     put_deep_notes(process->view->header, &text);
     put_control_notes(process->view->header, &text);
+    put_churn_note(process->view->header, &text);
     note = text.len_bytes && !text.failed ? strdup(text.data) : NULL;
     buf_fini(&text);
     return note;

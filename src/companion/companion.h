@@ -55,6 +55,7 @@ struct companion_setup {
     uint64_t delay_ns, duration_ns;   /* sampling begins so long after the first process; ends so long after that */
     double fraction;                  /* the part of the processes that is measured; 0: all */
     uint64_t min_bytes, sample_bytes; /* as in struct arena_header */
+    uint64_t raise_most;              /* the same */
     bool has_small_sites;             /* as in struct arena_header */
     uint64_t arena_bytes;             /* wanted size of each arena, 0 = default */
     uint64_t ahead_bytes;             /* kept allocated ahead of what is in use, 0 = default */

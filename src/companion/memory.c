@@ -390,6 +390,7 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->debug = setup->debug;
     arena->min_bytes = setup->min_bytes;
     arena->sample_bytes = setup->sample_bytes;
+    arena->raise_most = setup->raise_most;
     arena->has_small_sites = setup->has_small_sites;
     arena->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
     process->page_bytes = arena->page_bytes;

@@ -93,6 +93,81 @@ else
     skip_part "the loader puts the libraries elsewhere each time"
 fi
 
+# Blocks that come and go as fast as they can have no records after a while, unless their number is asked for; a tree that
+# is built and given up keeps its own. The loop of churn lasts 0.6 s of CPU time and touches every block it makes.
+cat >churn.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+enum { WINDOW = 64, TREE = 150000 };
+static char *window[WINDOW], *tree[TREE];
+static long n_made, n_kept;
+static volatile long sum;
+__attribute__((noinline)) static char *make_two(void)
+{
+    return memset(malloc(2000), 1, 2000);
+}
+__attribute__((noinline)) static char *make_five(void)
+{
+    return memset(malloc(5000), 2, 5000);
+}
+static void churn(void)
+{
+    clock_t from = clock();
+    for (; clock() - from < CLOCKS_PER_SEC * 6 / 10;)
+        for (int i = 0; i < 4096; i++, n_made++) {
+            free(window[i % WINDOW]);
+            window[i % WINDOW] = i % 4 ? make_two() : make_five();
+            for (int k = 0; k < 2000; k += 64)
+                sum += window[i % WINDOW][k];
+        }
+    fprintf(stderr, "truth %ld\n", n_made);
+}
+static void build(void)
+{
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < TREE; i++, n_kept++)
+            tree[i] = malloc(1040);
+        for (int i = 0; i < TREE; i++)
+            free(tree[i]);
+    }
+    clock_t from = clock();
+    for (long *at = calloc(1 << 12, 8); clock() - from < CLOCKS_PER_SEC / 4;)
+        for (int i = 0; i < 1 << 12; i++)
+            at[i]++;
+    fprintf(stderr, "truth %ld\n", n_kept);
+}
+int main(int argc, char **argv)
+{
+    strcmp(argv[argc - 1], "churn") == 0 ? churn() : build();
+    return 0;
+}
+END
+$CC -O2 -g churn.c -o churn
+# blocks DATABASE: how many blocks of churn.c were recorded; noted DATABASE: whether the note about their threshold stands.
+blocks() {
+    "$builddir/hpcquery" leaks --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["allocated"]["blocks"])'
+}
+noted() {
+    "$builddir/hpcquery" leaks --json "$1" | grep -q " came and went "
+}
+measure churn churn
+n_made=$(cat truth)
+if [ "$n_made" -lt 300000 ]; then
+    skip_part "this machine makes only $n_made blocks in 0.6 s: not too many to record them all"
+else
+    noted churn.churn.db || fail "churn: no note about blocks without records"
+    [ "$(blocks churn.churn.db)" -lt $((n_made / 2)) ] || fail "churn: $(blocks churn.churn.db) of $n_made were recorded"
+    expect churn churn "small <= 5" 'named("window[i%WINDOW]") > 10'
+fi
+DATACENTRIC_MIN_BYTES=1k measure churn churn
+noted churn.churn.db && fail "churn, asked for: it has the note"
+[ "$(blocks churn.churn.db)" -ge "$(cat truth)" ] || fail "churn, asked for: $(blocks churn.churn.db) of $(cat truth)"
+measure churn build
+noted churn.build.db && fail "build: it has the note"
+[ "$(blocks churn.build.db)" -ge "$(cat truth)" ] || fail "build: $(blocks churn.build.db) of $(cat truth)"
+
 # Memory that the program itself takes from the break, where small blocks were that have been freed since.
 cat >break.c <<'END'
 #define _GNU_SOURCE

@@ -164,7 +164,7 @@ static void sink_resize_done(void *old_p, void *new_p, size_t n_bytes, const str
     atomic_fetch_add(&sink_state.n_resize, 1);
     if (!remove_block((uintptr_t)old_p))
         atomic_fetch_add(&sink_state.n_unknown, 1);
-    if (n_bytes >= sink_state.min_bytes)
+    if (n_bytes >= sink_state.min_bytes && site)
         insert_block(ALLOC_HEAP, (uintptr_t)new_p, n_bytes, site->pc);
 }
 

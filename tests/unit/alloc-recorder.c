@@ -94,9 +94,10 @@ static void on_resize_done(void *old_p, void *new_p, size_t n_bytes, const struc
     event->p = old_p;
     event->new_p = new_p;
     event->n_bytes = n_bytes;
-    event->site = *site;
     (void)remove_live(old_p);
-    if (n_bytes >= 1024)
+    if (site)
+        event->site = *site;
+    if (n_bytes >= 1024 && site)
         add_live(new_p);
 }
 

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "alloc-recorder.h"
@@ -186,6 +187,40 @@ static void test_realloc_moves_the_record(void **state)
     assert_null(realloc(q, opaque(0)));
     assert_int_equal(recorder_last(recorder, 0)->what, RECORD_RELEASE);
     assert_int_equal(recorder->n_inside, 0);
+}
+
+/* A raised threshold: smaller blocks of malloc are not reported, in whatever way they are made; those that have a
+ * record keep it until they end; a mapping of that size still gets one. */
+static void test_raised_threshold(void **state)
+{
+    (void)state;
+    struct recorder *recorder = recorder_connect(1024, 0);
+    void *before = malloc(opaque(2000)), *resized = malloc(opaque(2000));
+    alloc_wrap_raise(8192);
+    alloc_wrap_raise(4096); /* never lower again */
+    unsigned n_before = recorder->n_events;
+    free(malloc(opaque(2000)));
+    free(calloc(2, opaque(4000)));
+    free(realloc(malloc(opaque(1500)), opaque(8000)));
+    void *aligned = NULL;
+    assert_int_equal(posix_memalign(&aligned, 64, opaque(8000)), 0);
+    free(aligned);
+    assert_int_equal(recorder->n_events, n_before);
+    resized = realloc(resized, opaque(3000)); /* the old record ends, no new one comes */
+    assert_int_equal(recorder_last(recorder, 0)->what, RECORD_RESIZE_DONE);
+    assert_null(recorder_last(recorder, 0)->site.pc);
+    n_before = recorder->n_events;
+    free(resized);
+    assert_int_equal(recorder->n_events, n_before);
+    free(before);
+    assert_int_equal(recorder_last(recorder, 0)->what, RECORD_RELEASE);
+    free(malloc(opaque(8192)));
+    assert_int_equal(recorder->n_events, n_before + 3);
+    void *mapped = mmap(NULL, opaque(4096), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_int_equal(recorder_last(recorder, 0)->what, RECORD_ALLOC);
+    assert_int_equal(munmap(mapped, opaque(4096)), 0);
+    assert_int_equal(recorder->n_inside, 0);
+    (void)recorder_connect(1024, 0); /* as at the start */
 }
 
 static void test_failed_realloc_keeps_the_record(void **state)
@@ -382,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_blocks_are_not_enlarged),
         cmocka_unit_test(test_failures_report_nothing_and_say_enomem),
         cmocka_unit_test(test_realloc_moves_the_record),
+        cmocka_unit_test(test_raised_threshold),
         cmocka_unit_test(test_failed_realloc_keeps_the_record),
         cmocka_unit_test(test_reentered_by_a_signal_handler),
         cmocka_unit_test(test_interrupted_inside_a_real_function),

@@ -101,6 +101,9 @@ static void set_allocation(const struct source_plan *plan, const struct hpcrun_o
     setup->has_small_sites = plan->wants_datacentric || (sites && plan->wants_memleak);
     if (sites && strcmp(sites, "0") == 0)
         setup->has_small_sites = 0;
+    /* who asks for all blocks of a size, or for their number, gets them */
+    bool is_asked = plan->wants_memleak || getenv(MIN_BYTES_ENV) || p < 1 || setup->sample_bytes;
+    setup->raise_most = is_asked || !setup->has_small_sites ? 0 : ARENA_RAISE_BYTES;
     if (!plan->wants_datacentric && !plan->wants_memleak) {
         setup->min_bytes = UINT64_MAX;
         setup->sample_bytes = 0;

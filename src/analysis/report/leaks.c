@@ -411,5 +411,6 @@ void regions_fini(struct region_report *regions)
 
 bool leaks_is_of_blocks(const char *note)
 {
-    return strstr(note, "RTLD_DEEPBIND") || strstr(note, "(dlmopen)") || strstr(note, " freed unseen");
+    return strstr(note, "RTLD_DEEPBIND") || strstr(note, "(dlmopen)") || strstr(note, " freed unseen") ||
+           strstr(note, " came and went ");
 }

@@ -8,8 +8,10 @@
 
 #include "runtime/events/events.h"
 #include "runtime/objmap/objmap.h"
+#include "runtime/own/own-call.h"
 #include "runtime/own/process.h"
 #include "runtime/record/loadmap.h"
+#include "runtime/record/python.h"
 #include "runtime/record/sample-path.h"
 #include "runtime/record/sample.h"
 
@@ -428,8 +430,57 @@ static void cut_pools(uintptr_t start, uintptr_t end)
         objmap_cut_hook(cut[0], cut[1], cut_one, cut);
 }
 
+/* --- blocks that come and go too often --- */
+
+#define CHURN_BLOCKS 1024  /* in a series */
+#define CHURN_SERIES 12    /* so many in a row before anything changes */
+#define CHURN_PER_S 250000 /* released blocks per second of the thread's CPU time; one costs about 200 ns */
+
+static _Atomic uint64_t raised_bytes; /* what alloc_wrap_raise was told last; 0: nothing */
+
+/* Records of blocks that come and go as fast as this take more than their share of the program's time, and say less
+ * than the notes of small ones: so the smallest of them become small ones. Each step doubles the size, until what is
+ * left comes seldom enough. Not in Python, whose lines only a record has.  ctx: hook */
+static void raise_threshold(void)
+{
+    struct arena_header *header = arena_header_sig();
+    uint64_t raised = atomic_load(&raised_bytes), from = raised ? raised : header->min_bytes, to = 2 * from;
+    if (to > header->raise_most || !small_sites_sig() || python_trust_sig() != PYTHON_NONE ||
+        !atomic_compare_exchange_strong(&raised_bytes, &raised, to))
+        return;
+    atomic_store(&header->raised_bytes, to);
+    alloc_wrap_raise(to);
+}
+
+__attribute__((noinline, cold)) static void end_churn_series(struct thread_churn *churn)
+{
+    const uint64_t ns_at_most = (uint64_t)CHURN_BLOCKS * 1000000000u / CHURN_PER_S;
+    struct arena_header *header = arena_header_sig();
+    uint64_t now_ns = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID); /* 0: a sandbox forbids reading it */
+    uint64_t n_made = atomic_load_explicit(&header->n_blocks_recorded, memory_order_relaxed);
+    /* a tree that is given up frees as fast, but then nobody makes blocks */
+    bool is_fast = churn->since_ns && now_ns && now_ns - churn->since_ns < ns_at_most &&
+                   n_made - churn->n_made >= CHURN_BLOCKS / 2;
+    churn->since_ns = now_ns;
+    churn->n_made = n_made;
+    churn->n_blocks = 0;
+    churn->n_fast = is_fast ? churn->n_fast + 1 : 0;
+    if (churn->n_fast < CHURN_SERIES)
+        return;
+    churn->n_fast = 0;
+    raise_threshold();
+}
+
+/* Counts the release of a block of malloc whose record might have been spared. */
+static inline void count_churn(struct thread_state *self, const struct objmap_block *removed)
+{
+    if (removed->end - removed->start < ARENA_RAISE_BYTES && ++self->churn.n_blocks >= CHURN_BLOCKS)
+        end_churn_series(&self->churn);
+}
+
 static void sink_release(enum alloc_kind kind, void *p)
 {
+    struct thread_state *self = thread_self_sig();
     struct objmap_block removed;
     if (kind == ALLOC_POOL && objmap_maybe_start_sig(in_layer(kind, p)) == START_FILTER_NONE)
         return;
@@ -442,6 +493,8 @@ static void sink_release(enum alloc_kind kind, void *p)
                    {"bytes", removed.end - removed.start, NULL});
     if (kind != ALLOC_POOL)
         cut_pools(removed.start, removed.end);
+    if (self && kind == ALLOC_HEAP)
+        count_churn(self, &removed);
 }
 
 /* A block of a table has no pool's blocks in it where there are no pools. */
@@ -458,6 +511,7 @@ static bool sink_release_quick(void *p)
     count_at_path(removed.var, HIT_EVENT_FREE, 1, removed.weight_bytes);
     DEBUG_NOTE_SIG(DEBUG_BLOCKS, 2, "released", {"at", removed.start, NULL},
                    {"bytes", removed.end - removed.start, NULL});
+    count_churn(self, &removed);
     return true;
 }
 
@@ -481,7 +535,7 @@ static void sink_resize_done(void *old_p, void *new_p, size_t n_bytes, const str
         kind = var_key_kind(old.var) == VAR_MMAP ? VAR_MMAP : VAR_HEAP;
         sink_release(ALLOC_HEAP, old_p);
     }
-    if (self && new_p && n_bytes >= recorded_from())
+    if (self && new_p && site && n_bytes >= recorded_from())
         record_block(self, kind, (uintptr_t)new_p, n_bytes, 1, site);
 }
 

@@ -31,6 +31,7 @@ static void inherit_header(struct arena_header *to, const struct arena_header *f
 {
     atomic_store(&to->n_modules, atomic_load(&((struct arena_header *)(uintptr_t)from)->n_modules));
     to->libhpcrun_module = from->libhpcrun_module;
+    atomic_store(&to->raised_bytes, atomic_load(&((struct arena_header *)(uintptr_t)from)->raised_bytes));
     memcpy(to->allocator_owner, from->allocator_owner, sizeof to->allocator_owner);
     memcpy(to->deep_name, from->deep_name, sizeof to->deep_name);
     for (int way = 0; way < DEEP_WAYS; way++)

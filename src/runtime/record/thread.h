@@ -193,6 +193,13 @@ struct thread_past {
     uint64_t enabled_ns[ARENA_EVENTS_MAX], running_ns[ARENA_EVENTS_MAX];
 };
 
+/* How fast the thread releases recorded blocks (alloc-events-hook.c). */
+struct thread_churn {
+    uint32_t n_blocks, n_fast; /* blocks of the series; series in a row that were too fast */
+    uint64_t since_ns;         /* the thread's CPU time when the series began; 0: not known */
+    uint64_t n_made;           /* blocks that the process had recorded then */
+};
+
 struct thread_state {
     /* Kept after the thread has ended: another thread may continue it. */
     struct arena_thread *record; /* NULL: none yet */
@@ -249,6 +256,7 @@ struct thread_state {
     struct thread_event page_ins; /* one that shows pages that came from a disk, where waits are wanted; -1 none */
     struct thread_watchpoint watchpoints[MEETING_WATCHES];
     struct thread_last_pc last_pc;
+    struct thread_churn churn;
     uint64_t left_ns;   /* CLOCK_MONOTONIC when the handler was left last, 0: it has not run yet */
     uint32_t n_cold;    /* so many more handlers may touch memory for the first time */
     uint32_t n_to_time; /* so many samples are timed by the clock that stops while others have the processor */
