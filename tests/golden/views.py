@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 SOURCE, BUILD = pathlib.Path(os.environ["LOCUS_SRCDIR"]), pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
@@ -428,6 +429,23 @@ def check_ranges(page, database):
         expect(False, f"wide: {each}")
 
 
+def check_late(page, database):
+    """A source that comes when another one was asked for meanwhile, and came, does not take its place."""
+    lines = asked("items", "--json", "line", database)["items"]
+    late, early = (next(row for row in lines if row["file"].endswith(name)) for name in ("mesh.c", "solver.c"))
+    page.value("globalThis.locusLate = [fetch, 0]; globalThis.fetch = (to, about) => !/\"source\".*mesh.c/.test(String(about?.body)) ? (0, locusLate[0])(to, about)\n"
+               "    : new Promise((then) => setTimeout(() => { locusLate[1]++; then((0, locusLate[0])(to, about)); }, 1500)); 0")
+    page.value(f"location.hash = 'layout=code:annotate&active={escaped(late['item'])}'; 0")
+    time.sleep(.3)
+    show(page, layout="code:annotate", active=early["item"])
+    expect(page.wait("locusLate[1] === 1", 10), "no source came late")
+    page.settle()
+    time.sleep(.3)
+    for each in viewer.Numbers(BUILD / "hpcquery", database).compare(page, 0):
+        expect(False, f"late: {each}")
+    page.value("globalThis.fetch = locusLate[0]; 0")
+
+
 def check_any(page, numbers, steps, choices=()):
     """Whatever is done, each number of each open view is hpcquery's for what is chosen."""
     failures.extend(viewer.play(page, numbers, random.Random(steps), steps, choices))
@@ -470,6 +488,7 @@ def main():
         expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")
         with subprocess.Popen([BUILD / "hpcviewer", "--no-browser", scratch / "database"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as served:
             page.open(next(line for line in served.stdout if line.startswith("http:")).strip())
+            check_late(page, scratch / "database")
             check_metrics(page, scratch / "database")
             check_derived(page, scratch / "database")
             expect(not page.browser.troubles, f"on the console: {page.browser.troubles[:3]}")

@@ -74,6 +74,7 @@ export class Machine {
         this.file = "";
         this.line = NaN;
         this.chosen = -1;
+        this.turn = 0; /* how often code was asked for */
     }
 
     /**
@@ -82,7 +83,7 @@ export class Machine {
      * @param {number} line that is looked at
      */
     async show(name, file, line) {
-        const isSame = this.line === line && this.file === file;
+        const isSame = this.line === line && this.file === file, turn = ++this.turn;
         this.file = file;
         this.line = line;
         /** @type {Answer | null} */ let code = null;
@@ -92,6 +93,8 @@ export class Machine {
         } catch (error) {
             why = error instanceof Error ? error.message : String(error);
         }
+        if (turn !== this.turn) /* another was asked for meanwhile, and may be there already */
+            return;
         if (code !== this.code || !code) {
             this.code = code;
             this.chosen = -1;

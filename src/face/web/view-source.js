@@ -198,12 +198,15 @@ function fitColumns() {
     sourceParts?.grid.fill(sourceColumns(), opened.rows.length);
 }
 
+/** How often a line was opened. */
+let opening = 0;
+
 /** @param {string} item a line */
 async function openFile(item) {
     const t = tables(), row = t ? rowOf(t, item) : -1, parts = sourceParts;
     if (!t || !parts || row < 0)
         return;
-    const file = t.lines.text("file", row), number = t.lines.number("line", row);
+    const file = t.lines.text("file", row), number = t.lines.number("line", row), turn = ++opening;
     if (filesOf !== t.lines) {
         filesOf = t.lines;
         parts.files.replaceChildren(choice("File", filesIn(t.lines).map(([name, share]) => [name, `${percent(share)}  ${baseName(name)}`]), file, openFileAt));
@@ -211,6 +214,8 @@ async function openFile(item) {
     /** @type {HTMLSelectElement} */ (parts.files.firstElementChild?.lastElementChild).value = file;
     if (opened.file !== file || opened.lines !== t.lines) {
         const [pieces, why] = await piecesOf(file), rows = rowsOf(file, pieces);
+        if (turn !== opening) /* another was opened meanwhile, and may be there already */
+            return;
         const hot = rows.map((_, i) => i).filter((i) => rows[i].own > 0).sort((a, b) => rows[b].own - rows[a].own);
         opened = {file, lines: t.lines, rows, hot, at: new Map(rows.map((each, i) => [each.number, i])), paint: highlighter(file), related: new Map(), longest: hot.length ? rows[hot[0]].own : 1, isNarrow: isNarrow()};
         write(parts.note, why);
