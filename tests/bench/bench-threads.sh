@@ -51,7 +51,7 @@ memory = [int(re.search(r"memory (\d+)", text).group(1)) for text in (native.out
 late = int(re.search(r"memory \d+ (\d+)", run.out).group(1))
 profiles = len(glob.glob(f"{scratch}/m/*.hpcrun"))
 print(f"100,000 threads, 10,000 alive at once: {run.cpu_s:.1f} s of CPU time to {native.cpu_s:.1f} s, {profiles} profiles; "
-      f"memory {memory[1] / 1024:.0f} MiB after 20,000, {late / 1024:.0f} MiB after all "
+      f"memory {memory[1] / 1024:.0f} MiB after 50,000, {late / 1024:.0f} MiB after all "
       f"({(memory[1] - memory[0]) / 10000:.0f} KiB for a live one)")
 END
 finish

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Very many short threads: rounds of threads that are all alive at once, each of which allocates a block, works on it
  * and frees that of another thread. Arguments: threads alive at once, rounds. Prints the sum of all work, and the
- * process's memory in KiB after the second and after the last round.
+ * process's memory in KiB after half of the rounds and after the last one.
  * With the arguments "brief" and a number: so many threads one after the other, each of which follows a ring in one
  * array for 0.6 ms of its CPU time; after each the main thread does the same in another array. Prints the CPU time of
  * both, in nanoseconds. A third and a fourth argument say for how many microseconds the threads and the main
@@ -277,7 +277,7 @@ int main(int argc, char **argv)
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     for (long round = 1; round <= n_rounds; round++) {
         one_round(threads, &attributes, live);
-        if (round == 2)
+        if (round == (n_rounds + 1) / 2)
             early_kib = memory_kib();
     }
     printf("sum %ld\nmemory %ld %ld\n", atomic_load(&run.sum), early_kib, memory_kib());
