@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds the advice against programs with a known cure (cures.tsv; programs/advice.c, cures.c and cures.f90).
+"""Holds the advice against programs with a known cure (cures.tsv; programs/advice.c, cures.c and cures.f90, and a
+program in Python, below).
 
 Each program does the same work before and after the cure. What the cure gains is measured without a profiler, in turns, as a
 part of the CPU time. Then the program is profiled as anybody would, and its advice must have
@@ -25,10 +26,30 @@ SOURCE = pathlib.Path(os.environ.get("LOCUS_SRCDIR", pathlib.Path(__file__).reso
 BUILD = pathlib.Path(os.environ.get("LOCUS_BUILDDIR", "."))
 PROFILED_S, NATIVE_S, TURNS = "2", "0.3", 5
 WITHIN, RANKS = 5, 3
-CODE = {"compute", "execution", "resident"}
+CODE = {"compute", "execution", "resident", "interpreter"}
 PROGRAMS = {"advice": ("gcc", "-O1", "-g", "-pthread", "programs/advice.c"),
             "cures": ("gcc", "-O2", "-g", "-pthread", "programs/cures.c", "-lm"),
             "cures-fortran": ("gfortran", "-O1", "-g", "programs/cures.f90")}
+
+PYTHON = """#!/usr/bin/python3
+import operator, sys, time
+def plain(a, b):
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+def changed(a, b):
+    return sum(map(operator.mul, a, b))
+def main():
+    step, seconds, n = {"plain": plain, "changed": changed}[sys.argv[2]], float(sys.argv[3]), 0
+    a, b = [0.5 * i for i in range(2000)], [float(i % 7) for i in range(2000)]
+    begin = time.process_time()
+    while time.process_time() < begin + seconds:
+        step(a, b)
+        n += 1
+    print((time.process_time() - begin) / n)
+main()
+"""
 
 
 def run(*command):
@@ -127,7 +148,13 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         os.environ["XDG_CACHE_HOME"] = str(scratch / "cache")
-        for program in {row[0] for row in rows}:
+        program = scratch / "cures-python"
+        program.write_text(PYTHON, encoding="utf-8")
+        program.chmod(0o755)
+        if not pathlib.Path("/usr/bin/python3").exists():
+            print("SKIP (part): no /usr/bin/python3, so nothing about Python")
+            rows = [row for row in rows if row[0] != program.name]
+        for program in {row[0] for row in rows} & set(PROGRAMS):
             words = [SOURCE / "tests/e2e" / word if word.startswith("programs/") else word for word in PROGRAMS[program]]
             run(*words, "-o", scratch / program)
         for row in rows:

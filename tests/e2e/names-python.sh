@@ -158,7 +158,7 @@ screen = terminal.Terminal([sys.argv[2] + "/hpcviewer", "--tui", "db"], 160, 50)
 screen.wait("q quit")
 screen.write("3")
 found = screen.wait("<module> > main > make_grid")
-lines_of = [line for line in screen.lines() if " allocated " in line]
+lines_of = [line.partition("│")[0] for line in screen.lines() if " allocated " in line]
 if not found or not lines_of or any("Py" in line or "func_0x" in line for line in lines_of):
     failures.append(f"the terminal's path is {lines_of}")
 screen.close()

@@ -160,7 +160,7 @@ static void test_attrs(void **state)
 #endif
     check_attr("cputime@400", "CPUTIME (usec) source=3 flags=0 scale=400 size=whole type=1 config=1 period=400000 "
                               "freq=0 sample_type=0x1 " COMMON " backward=1 precise=0 read=0");
-    check_attr("FAULTS", "FAULTS source=2 flags=13 scale=1 size=whole type=1 config=2 period=1000 freq=1 "
+    check_attr("FAULTS", "FAULTS source=2 flags=13 scale=1 size=whole type=1 config=2 period=500 freq=1 "
                          "sample_type=0x8f " COMMON " backward=1 precise=0 read=0");
     check_attr("FAULTS@ring", "FAULTS source=2 flags=92 scale=1 size=whole type=1 config=2 period=1 freq=0 "
                               "sample_type=0x89 disabled=1 inherit=0 xuser=0 xkernel=1 xhv=1 wakeup=0 backward=0 "
@@ -219,7 +219,7 @@ static void test_datacentric_is_the_default(void **state)
     assert_string_equal(plan.warning, "");
     assert_int_equal(plan_of(NULL, 0, "f200", &plan, &err), 0);
     assert_int_equal(plan.events[0].attr.sample_period, 5000000);
-    assert_int_equal(plan.events[1].attr.sample_freq, 1000);
+    assert_int_equal(plan.events[1].attr.sample_freq, 500);
 }
 
 static void test_several_events(void **state)

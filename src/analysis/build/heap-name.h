@@ -36,6 +36,12 @@ bool heap_name_is_annotation(const char *function);
 void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, const struct path_frame *path, size_t n,
                     struct heap_name *out);
 
+/* heap-python.c: what blocks that were mapped on a path are where the interpreter maps them for itself, by their size:
+ * arenas of its allocator for objects up to 512 bytes, from which all of the program's code gets its own, or pieces of
+ * its stack of frames; NULL: something else. Static text.
+ * src: CPython Objects/obmalloc.c (ARENA_BITS; 256 KiB before 3.10), Python/pystate.c (DATA_STACK_CHUNK_SIZE) */
+const char *heap_python_memory(struct symbolizer *symbolizer, const struct path_frame *path, uint64_t block_bytes);
+
 /* --- types --- */
 
 /* What the blocks of an allocation path hold: the type of their elements, from the allocation site or, if that says

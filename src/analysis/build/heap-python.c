@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of blocks that Python code asked for: the target of the assignment at the line, else the function with file and
- * line. Frames of installed packages and of the standard library count as wrappers if there are others. */
+ * line. Frames of installed packages and of the standard library count as wrappers if there are others. What the
+ * interpreter maps for itself is called by what it is for. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,17 +17,6 @@ static bool is_python(const struct heap_search *search, size_t i)
 static const char *text_of(const struct heap_search *search, uint32_t id)
 {
     return symbolizer_text(search->symbolizer, id);
-}
-
-/* Whether the author of the program did not write the code; names in <> are compiled into the interpreter, or
- * generated. */
-static bool is_library(const char *file)
-{
-    static const char *const parts[] = {"/dist-packages/", "/site-packages/", "/lib/python3", "/lib64/python3"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(file, parts[i]))
-            return true;
-    return file[0] == '<' && strcmp(file, "<string>") != 0 && strcmp(file, "<stdin>") != 0;
 }
 
 static bool is_word(char c)
@@ -120,9 +110,8 @@ static bool read_target(const char *line, char *name, size_t size)
 static bool is_own_native(const struct heap_search *search, const struct heap_name *out)
 {
     const char *path = symbolizer_path(search->symbolizer, search->path[out->site].module);
-    const char *base = path_last(path);
-    return out->is_variable && !is_python(search, out->site) && strncmp(base, "python3", 7) != 0 &&
-           strncmp(base, "libpython3", 10) != 0 && strncmp(path, "/usr/lib/", 9) != 0 && !is_library(path);
+    return out->is_variable && !is_python(search, out->site) && !path_is_python(path) &&
+           !text_begins(path, "/usr/lib/") && !path_is_python_library(path);
 }
 
 void heap_python_name(const struct heap_search *search, struct heap_name *out)
@@ -130,7 +119,7 @@ void heap_python_name(const struct heap_search *search, struct heap_name *out)
     size_t site = 0;
     if (!is_python(search, 0) || is_own_native(search, out))
         return;
-    while (is_python(search, site) && is_library(text_of(search, search->path[site].code.file)))
+    while (is_python(search, site) && path_is_python_library(text_of(search, search->path[site].code.file)))
         site++;
     if (!is_python(search, site))
         site = 0;
@@ -142,4 +131,15 @@ void heap_python_name(const struct heap_search *search, struct heap_name *out)
     if (!out->is_variable)
         (void)snprintf(out->name, sizeof out->name, "%.80s (%.60s:%u)", text_of(search, code->function),
                        path_last(file), code->line);
+}
+
+const char *heap_python_memory(struct symbolizer *symbolizer, const struct path_frame *path, uint64_t block_bytes)
+{
+    enum { ARENA_BYTES = 1 << 20, OLD_ARENA_BYTES = 1 << 18, STACK_BYTES = 1 << 14 };
+    uint32_t module = path[0].module;
+    if (!symbolizer_is_python(symbolizer, module) && !path_is_python(symbolizer_path(symbolizer, module)))
+        return NULL;
+    if (block_bytes == ARENA_BYTES || block_bytes == OLD_ARENA_BYTES)
+        return PYTHON_OBJECTS;
+    return block_bytes == STACK_BYTES ? "Python's frames" : NULL;
 }

@@ -597,8 +597,14 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
                              .module =
                                  model_string(build->model, symbolizer_path(build->symbolizer, path[name.site].module)),
                              .class = side && side->kind == VAR_MMAP ? CLASS_MMAP : CLASS_HEAP};
-    buf_printf(&key, "%d/%s", proto.class, name.name);
-    append_path_key(path, n, &key);
+    const char *of_python = proto.class == CLASS_MMAP && side->n_blocks && side->bytes % side->n_blocks == 0
+                                ? heap_python_memory(build->symbolizer, path, side->bytes / side->n_blocks)
+                                : NULL;
+    if (of_python)
+        proto.name = model_string(build->model, of_python);
+    buf_printf(&key, "%d/%s", proto.class, of_python ? of_python : name.name);
+    if (!of_python)
+        append_path_key(path, n, &key);
     uint32_t row = key.data ? find_or_add(build, key.data, &proto) : RAW_NONE;
     buf_fini(&key);
     fields_add_site(build, index, path, &name);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Advice about the order of loops: by the machine code of the instructions that were sampled, whatever their samples
- * waited for. See advice.h. */
+/* Advice about what is gone through in the program's own loops: about their order, by the machine code of the
+ * instructions that were sampled, whatever their samples waited for; and about Python that its interpreter runs, where
+ * the data are the interpreter's and the loops are not known. See advice.h. */
 #include "export/advice/advice.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/access-pattern.h"
 #include "base/path.h"
+#include "export/text-cells.h"
 #include "structure/cfg/cfg.h"
 
 #define NEST_PART 0.5     /* of a row's samples: so many in such nests are what the row is about */
@@ -173,4 +177,174 @@ void advise_on_loops(struct advices *advices, double least)
         if (is_first)
             advise_on_nest(advices, count, least);
     }
+}
+
+/* --- Python --- */
+
+/* What the interpreter does for lines of Python, and the part of that for one function, of which that in what it calls
+ * of Python's libraries. */
+struct interpreted {
+    struct code_line line;                                        /* the function's costliest one */
+    double line_value, function_value, library_value, value, all; /* all: with what other code does */
+};
+
+/* A line of the program, with what it calls of libraries. */
+struct line_value {
+    struct code_line at;
+    double value, library_value;
+};
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct code_line *x = &((const struct line_value *)a)->at, *y = &((const struct line_value *)b)->at;
+    const uint32_t keys[][2] = {{x->function, y->function}, {x->file, y->file}, {x->line, y->line}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return 0;
+}
+
+static bool is_of_library(const struct model *model, uint32_t procedure)
+{
+    return path_is_python_library(model_text(model, model->scopes[procedure].file));
+}
+
+/* The function of Python around a scope, through code of the interpreter and of the modules that come with it, which do
+ * the work of a line of Python, as do functions that are built in; 0: another one. *at becomes the scope in it. */
+static uint32_t python_around(const struct model *model, uint32_t *at)
+{
+    uint32_t loop, procedure = code_function_around(model, *at, &loop);
+    while (procedure) {
+        const char *module = model_text(model, model->scopes[procedure].module);
+        if (strcmp(module, PYTHON_MODULE) == 0 || (!path_is_python(module) && !strstr(module, "/lib-dynload/")))
+            return strcmp(module, PYTHON_MODULE) == 0 ? procedure : 0;
+        *at = model->scopes[procedure].parent;
+        procedure = code_function_around(model, *at, &loop);
+    }
+    return 0;
+}
+
+/* The line of a sample that was taken while the interpreter did its work; of Python's libraries it is the program's
+ * line that called them. False: other code did it. */
+static bool find_line(const struct model *model, uint32_t scope, struct line_value *line)
+{
+    uint32_t inner = scope, procedure = python_around(model, &inner), own = inner;
+    if (!procedure)
+        return false;
+    line->library_value = is_of_library(model, procedure) ? line->value : 0;
+    while (procedure && is_of_library(model, procedure)) {
+        own = model->scopes[procedure].parent;
+        procedure = python_around(model, &own);
+    }
+    line->at = code_line_of(model, procedure ? own : inner);
+    return true;
+}
+
+/* Appends the lines of a variable's samples that were interpreted, and adds up its samples. */
+static void list_lines(struct advices *advices, const struct variable *variable, struct line_value **lines, size_t *n,
+                       size_t *capacity, double *all)
+{
+    const struct model *model = advices->report->model;
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; i < end; i++) {
+            struct line_value line = {.value = model->own[i * model->n_metrics + advices->report->metric]};
+            *all += line.value;
+            if (line.value <= 0 || report_wait(advices->report, variable, i) >= 0 || !find_line(model, i, &line))
+                continue;
+            if (!vec_reserve(lines, capacity, *n + 1, sizeof **lines)) {
+                advices->failed = true;
+                return;
+            }
+            (*lines)[(*n)++] = line;
+        }
+    }
+}
+
+/* Sums up the lines [n], in order: the function with most of them, or the one of that name in that file. */
+static struct interpreted sum_lines(const struct line_value *lines, size_t n, const struct code_line *of)
+{
+    struct interpreted sum = {0};
+    for (size_t i = 0, next; i < n; i = next) {
+        struct interpreted function = {.line = lines[i].at};
+        double line_value = 0;
+        for (next = i;
+             next < n && lines[next].at.function == lines[i].at.function && lines[next].at.file == lines[i].at.file;
+             next++) {
+            line_value = next > i && lines[next].at.line == lines[next - 1].at.line ? line_value : 0;
+            line_value += lines[next].value;
+            function.function_value += lines[next].value;
+            function.library_value += lines[next].library_value;
+            if (line_value > function.line_value) {
+                function.line_value = line_value;
+                function.line = lines[next].at;
+            }
+        }
+        double value = sum.value + function.function_value;
+        bool is_wanted = of ? of->function == lines[i].at.function && of->file == lines[i].at.file
+                            : function.function_value > sum.function_value;
+        sum = is_wanted ? function : sum;
+        sum.value = value;
+    }
+    return sum;
+}
+
+/* variable NULL: of all of them. */
+static struct interpreted interpreted_of(struct advices *advices, const struct variable *variable,
+                                         const struct code_line *of)
+{
+    const struct report *report = advices->report;
+    struct line_value *lines = NULL;
+    size_t n = 0, capacity = 0;
+    double all = 0;
+    for (size_t v = 0; v < report->n_variables; v++)
+        if (!variable || variable == &report->variables[v])
+            list_lines(advices, &report->variables[v], &lines, &n, &capacity, &all);
+    if (n)
+        qsort(lines, n, sizeof *lines, compare_lines);
+    struct interpreted sum = sum_lines(lines, n, of);
+    sum.all = all;
+    free(lines);
+    return sum;
+}
+
+bool advise_on_python(struct advices *advices, const struct report_row *row)
+{
+    const struct model *model = advices->report->model;
+    struct interpreted own =
+        row->variable && !row->is_waiting ? interpreted_of(advices, row->variable, NULL) : (struct interpreted){0};
+    if (own.value <= ADVICE_PART * own.all || advices->report->total_value <= 0)
+        return false;
+    struct interpreted all = interpreted_of(advices, NULL, &own.line);
+    double percent = 100 / advices->report->total_value, share = percent * all.function_value;
+    struct buf words = {0}, evidence = {0}, place = {0};
+    text_function(&words, model_text(model, all.line.function));
+    if (share >= ADVICE_LARGE_PERCENT) {
+        buf_printf(&words, "%s",
+                   all.library_value > ADVICE_PART * all.function_value
+                       ? " calls library code that runs in the interpreter: call it less often, or for more at once"
+                       : " runs in the interpreter: work on whole arrays at once (numpy), leave more to built-in "
+                         "functions, or compile it (Numba, Cython)");
+        buf_printf(&place, "%s:%u", path_last(model_text(model, all.line.file)), all.line.line);
+    } else {
+        share = percent * all.value;
+        buf_printf(&words,
+                   ", with %.1f %% of the time, is the largest of the functions that the interpreter runs: compile "
+                   "their modules (mypyc, Cython), or try PyPy",
+                   percent * all.function_value);
+    }
+    buf_printf(
+        &evidence,
+        "in %.0f %% of its samples the interpreter or a function that is built into it did the work of a line of "
+        "Python; the bound is all of that work for the %s, on whatever data",
+        100 * own.value / own.all, share > percent * all.function_value ? "program" : "function");
+    struct advice *made = words.data ? advice_add(advices, row, "interpreter", share, words.data, &evidence) : NULL;
+    if (made) {
+        made->is_verified = true;
+        made->rank = fmin(share, row->share);
+    }
+    advice_set_place(made, &place);
+    advices->failed |= words.failed;
+    buf_fini(&words);
+    return true;
 }

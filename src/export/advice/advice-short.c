@@ -54,11 +54,16 @@ static bool is_said(const struct advices *advices, const struct advice *advice)
     return false;
 }
 
+static bool is_of_python(const struct advice *advice)
+{
+    return strcmp(advice->rule, "interpreter") == 0;
+}
+
 /* Whether it is about the instructions at a place, whatever data they work on. */
 static bool is_about_code(const struct advice *advice)
 {
     return strcmp(advice->rule, "resident") == 0 || strcmp(advice->rule, "execution") == 0 ||
-           strcmp(advice->rule, "compute") == 0;
+           strcmp(advice->rule, "compute") == 0 || is_of_python(advice);
 }
 
 static bool is_same_row(const struct advice *a, const struct advice *b)
@@ -75,7 +80,7 @@ static bool is_of_loops(const struct advice *advice)
  * is the same for all arrays of the nest, whatever is known of each. */
 static bool says_same(const struct advice *a, const struct advice *b)
 {
-    if (is_of_loops(a))
+    if (is_of_loops(a) || (is_of_python(a) && !(a->place && *a->place)))
         return strcmp(a->rule, b->rule) == 0 && strcmp(a->words, b->words) == 0;
     bool is_same_place = a->place && b->place && *a->place && strcmp(a->place, b->place) == 0;
     if (isnan(a->gain) || isnan(b->gain) || !is_same_place)
@@ -261,6 +266,8 @@ static void put_bound(const struct advices *advices, const struct piece *piece, 
 static const char *name_of(const struct advice *advice)
 {
     size_t n = strlen(advice->name), len = strlen(" .rodata");
+    if (is_of_python(advice))
+        return "Python";
     bool is_constant = n > len && strcmp(advice->name + n - len, " .rodata") == 0;
     bool is_slot = strncmp(advice->name, "spill slot in ", strlen("spill slot in ")) == 0;
     return is_about_code(advice) && (is_constant || is_slot) ? "<compute>" : advice->name;

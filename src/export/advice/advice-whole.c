@@ -54,7 +54,9 @@ static void put_faults(const struct advices *advices, const struct variable *var
     if (place.line)
         buf_printf(words, " (%s:%u)", path_last(model_text(model, place.file)), place.line);
     bool is_small = is_freed && variable->size_bytes / variable->n_blocks < MAPPED_BYTES;
-    if (is_small && fault_s < HUGE_FAULT_S) { /* malloc reuses such blocks itself */
+    if (strcmp(model_variable_name(model, variable), PYTHON_OBJECTS) == 0) {
+        buf_printf(words, ": keep fewer of them alive at a time (generators, arrays of numbers)");
+    } else if (is_small && fault_s < HUGE_FAULT_S) { /* malloc reuses such blocks itself */
         buf_printf(words, ", where the heap grows: " HEAP_ON_HUGE_PAGES);
     } else if (is_freed) {
         text_size(variable->size_bytes / variable->n_blocks, size);

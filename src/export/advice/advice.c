@@ -236,6 +236,8 @@ static bool is_about(const struct advice *advice, const struct report_row *row)
 
 static void advise_on_row(struct advices *advices, const struct report_row *row)
 {
+    if (advise_on_python(advices, row))
+        return;
     if (special_rows_find(row->name)) {
         advise_on_special(advices, row);
         return;

@@ -2,10 +2,11 @@
 /* What to do, as far as a database has evidence for it: a sentence for each variable, and for what is no variable.
  * Where it is not verified that a row waits for memory, the rules about data apply to it all the same, and say so. A
  * large row about which no rule says anything gets the reason, and which run would tell. The rules about the order and
- * size of accesses are in advice-data.c, about the order of loops in advice-loops.c, those about places and cache lines
- * in advice-places.c, about rows that are no variables in advice-rows.c, about all rows together in advice-whole.c,
- * about instructions in advice-code.c and advice-insns.c; advice.c puts them in order, export-advice.c and, behind a
- * report, advice-short.c print them; advice-try.c says what of it can be tried. Ordinary code. */
+ * size of accesses are in advice-data.c, about the order of loops and about Python in advice-loops.c, those about
+ * places and cache lines in advice-places.c, about rows that are no variables in advice-rows.c, about all rows together
+ * in advice-whole.c, about instructions in advice-code.c and advice-insns.c; advice.c puts them in order,
+ * export-advice.c and, behind a report, advice-short.c print them; advice-try.c says what of it can be tried. Ordinary
+ * code. */
 #ifndef LOCUS_EXPORT_ADVICE_H
 #define LOCUS_EXPORT_ADVICE_H
 
@@ -127,6 +128,10 @@ void advise_on_loops(struct advices *advices, double least);
 
 /* advice-loops.c: whether most of the row's samples are in such nests. */
 bool advice_has_loops(const struct advices *advices, const struct report_row *row);
+
+/* advice-loops.c: advice about the Python that the interpreter runs, where it did most of the row's work: the data are
+ * its own then, and nothing else is to be said of the row. False: it did not. */
+bool advise_on_python(struct advices *advices, const struct report_row *row);
 
 /* advice-places.c: advice from where its pages are and who uses them. True if more is known than the hardware says. */
 bool advise_on_places(struct advices *advices, const struct report_row *row);
