@@ -2,9 +2,12 @@
 /* From rows of stays to sums, answers and pictures: see levels.h. */
 #include "streams/levels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/search.h"
 
@@ -478,25 +481,42 @@ static struct level_cell draw_cell(struct drawing *drawing, size_t x)
     return cell;
 }
 
-/* Lets go from time to time what has been looked at of a very large file: each look makes sixteen pages resident. */
-static void levels_rest(const struct levels *levels, const struct level_row *row, size_t n_cells)
+/* Pages of files that are resident; 0: the system does not say. */
+static uint64_t resident_pages(void)
 {
-    enum { LARGE_BYTES = 512 << 20, REST_BYTES = 256 << 20, CELL_BYTES = 4 * 16 * 4096 };
+    unsigned long long n_pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%*s %*s %llu", &n_pages) != 1)
+        n_pages = 0;
+    if (file)
+        (void)fclose(file);
+    return n_pages;
+}
+
+/* Lets go from time to time what has been looked at of a large file, whoever looked: a page fault makes sixteen pages
+ * of it resident or, where the system keeps them together, 2 MiB. */
+static void levels_rest(const struct levels *levels)
+{
+    enum { LARGE_BYTES = 64 << 20, FAULTS = 16, REST_BYTES = 48 << 20 };
     struct levels *own = (struct levels *)(uintptr_t)levels; /* they are the same, of which less is resident */
-    if (!levels->map || levels->n_map < LARGE_BYTES)
+    struct rusage usage;
+    if (!levels->map || levels->n_map < LARGE_BYTES || getrusage(RUSAGE_SELF, &usage) != 0)
         return;
-    uint64_t n_bytes = row->n_stays * sizeof *levels->stays, n_looked = n_cells * (uint64_t)CELL_BYTES;
-    for (unsigned mark = 0; mark < LEVEL_MARKS; mark++)
-        n_bytes += row->n_times[mark] * sizeof *levels->times;
-    own->n_looked += n_looked < n_bytes ? n_looked : n_bytes;
-    if (own->n_looked < REST_BYTES)
+    uint64_t n_faults = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
+    if (n_faults - levels->n_faults < FAULTS)
+        return;
+    own->n_faults = n_faults;
+    uint64_t n_pages = resident_pages();
+    own->n_least = n_pages < own->n_least || !own->n_least ? n_pages : own->n_least;
+    if (n_pages && (n_pages - own->n_least) * (uint64_t)sysconf(_SC_PAGESIZE) < REST_BYTES)
         return;
     (void)madvise(levels->map, levels->n_map, MADV_DONTNEED);
-    own->n_looked = 0;
+    own->n_least = resident_pages();
 }
 
 void levels_draw(const struct levels *levels, size_t row, const struct level_picture *picture)
 {
+    enum { REST_CELLS = 64 };
     const struct level_row *of = &levels->rows[row];
     struct drawing drawing = {.picture = picture, .track = levels_track(levels, row)};
     drawing.own = (struct cursor){&drawing.track, level_stay_at(&drawing.track, picture->edges[0])};
@@ -511,11 +531,12 @@ void levels_draw(const struct levels *levels, size_t row, const struct level_pic
         size_t end = time_at(times, drawing.at[mark], picture->edges[picture->width]);
         drawing.ends_marked |= end < times->n && time_of(times, end) == picture->edges[picture->width];
     }
-    size_t n_cells = 0;
-    for (size_t x = 0; x < picture->width; n_cells++) {
+    for (size_t x = 0, n_cells = 1; x < picture->width; n_cells++) {
         struct level_cell cell = draw_cell(&drawing, x);
         picture->cell(picture->context, &cell);
         x += cell.n;
+        if (n_cells % REST_CELLS == 0)
+            levels_rest(levels);
     }
-    levels_rest(levels, of, n_cells);
+    levels_rest(levels);
 }

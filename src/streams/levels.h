@@ -89,7 +89,8 @@ struct levels {
     uint64_t n_cut; /* stays of which a part was left out, because another one says otherwise */
     void *map;      /* the file that all of these lie in, NULL: they are malloc'ed */
     size_t n_map;
-    uint64_t n_looked; /* bytes of the map, at most, that have become resident since it was let go */
+    uint64_t n_faults; /* of pages, of the process, when it was last seen how much is resident */
+    uint64_t n_least;  /* pages that are resident without what is looked at in the map; 0: not known */
 };
 
 /* Makes those of a stream; *levels must be empty. levels_fini frees them.  err: ERR_MEMORY */

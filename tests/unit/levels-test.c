@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "streams/levels-file.h"
@@ -423,12 +424,61 @@ static void room_in_a_file(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
+/* Bytes of files that are mapped here and resident. */
+static int64_t resident_bytes(void)
+{
+    long long n_pages = 0, n_shared = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*s %lld %lld", &n_pages, &n_shared), 2);
+    assert_int_equal(fclose(file), 0);
+    return n_shared * sysconf(_SC_PAGESIZE);
+}
+
+/* Of a large file little stays resident, whatever has been looked at. */
+static void what_was_seen_is_let_go(void **state)
+{
+    (void)state;
+    enum { N = 5 << 20, WIDTH = 40000, MIB = 1 << 20 };
+    char path[] = "/tmp/levels-test.XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && unlink(path) == 0);
+    struct level_row row = {.kind = LEVEL_CPU, .n_stays = N, .last_ns = 2 * N};
+    struct levels levels = {.end_ns = 2 * N, .rows = &row, .n_rows = 1, .n_cpus = 1, .n_stays = N};
+    levels.n_map = N * sizeof *levels.stays;
+    assert_int_equal(ftruncate(fd, (off_t)levels.n_map), 0);
+    struct level_stay *stays = mmap(NULL, levels.n_map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(stays, MAP_FAILED);
+    for (int64_t i = 0; i < N; i++)
+        stays[i] = (struct level_stay){.from_ns = 2 * i, .to_ns = 2 * i + 1, .key = 1 + (int32_t)(i % 3)};
+    levels.n_blocks = level_n_blocks(N);
+    levels.blocks = calloc(levels.n_blocks, sizeof *levels.blocks);
+    levels.tops = calloc(level_n_tops(N), sizeof *levels.tops);
+    level_sum_up(stays, N, levels.blocks, levels.tops);
+    assert_int_equal(munmap(stays, levels.n_map), 0);
+    levels.map = mmap(NULL, levels.n_map, PROT_READ, MAP_PRIVATE, fd, 0);
+    assert_ptr_not_equal(levels.map, MAP_FAILED);
+    levels.stays = levels.map;
+    int64_t *edges = calloc(WIDTH + 1, sizeof *edges), before = resident_bytes(), sum_ns = 0;
+    for (size_t x = 0; x <= WIDTH; x++)
+        edges[x] = schedule_slice_ns(0, levels.end_ns, WIDTH, x);
+    const struct level_picture picture = {.edges = edges, .width = WIDTH, .cell = seen, .context = &sum_ns};
+    levels_draw(&levels, 0, &picture);
+    assert_int_equal(sum_ns, N);
+    assert_true(levels.n_map >= 120 * MIB);
+    assert_in_range(resident_bytes() - before, 0, 64 * MIB);
+    assert_int_equal(munmap(levels.map, levels.n_map), 0);
+    free(levels.blocks);
+    free(levels.tops);
+    free(edges);
+    assert_int_equal(close(fd), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(room_in_a_file),
-        cmocka_unit_test(pictures_are_sums),
-        cmocka_unit_test(a_nanosecond_is_seen),
+        cmocka_unit_test(what_was_seen_is_let_go), cmocka_unit_test(room_in_a_file),
+        cmocka_unit_test(pictures_are_sums),       cmocka_unit_test(a_nanosecond_is_seen),
         cmocka_unit_test(sums_of_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
