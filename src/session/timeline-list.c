@@ -8,6 +8,7 @@
 #include "export/streams/sched-report.h"
 #include "session/timeline.h"
 #include "streams/couplebreak.h"
+#include "streams/parts.h"
 #include "table/table.h"
 
 enum { COUNT_USUAL = 200, COUNT_MOST = 200000, MEMO_SLOTS = 1024 };
@@ -54,7 +55,8 @@ struct memo {
 
 /* A recording that is gone through. */
 struct walk {
-    size_t at, end; /* the next event, and behind the last of the window */
+    size_t first, at, end; /* of the window, the next one, and behind the last */
+    size_t filled;         /* behind the last one that has been read so far; 0: not known */
     struct memo tasks, types;
 };
 
@@ -66,6 +68,7 @@ struct listing {
     size_t start, count, place; /* place: of the next event that is found */
     bool seeks;                 /* start is where at_ns is */
     int64_t at_ns;
+    bool takes_all; /* nothing chooses among events: once all wanted ones are found the rest is left out */
 };
 
 static bool asks(struct memo *memo, const struct sched_job *job, const struct stream *stream,
@@ -134,13 +137,72 @@ static int put_event(struct table *table, const struct listing *listing, size_t 
     return code;
 }
 
+/* Reads the next event of each recording of which parts are read, and some more.  err: as stream_part_fill */
+static int fill_next(struct listing *listing, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < listing->timeline->n_streams; i++) {
+        struct walk *walk = &listing->walks[i];
+        struct stream *stream = listing->timeline->streams[i].stream;
+        if (!stream->part || walk->at < walk->filled || walk->at >= walk->end)
+            continue;
+        stream_part_rest(stream);
+        code = stream_part_fill(stream, walk->at, &walk->filled, err);
+    }
+    return code;
+}
+
+/* Where a time is among the events of a recording's window. */
+static size_t place_in(const struct listing *listing, size_t i, int64_t t_ns)
+{
+    const struct walk *walk = &listing->walks[i];
+    size_t at = stream_at(listing->timeline->streams[i].stream, t_ns);
+    return at < walk->first ? walk->first : at < walk->end ? at : walk->end;
+}
+
+/* How many events of the window are before a time. */
+static size_t count_before(const struct listing *listing, int64_t t_ns)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < listing->timeline->n_streams; i++)
+        n += place_in(listing, i, t_ns) - listing->walks[i].first;
+    return n;
+}
+
+/* Goes to the first event that is wanted, or near it, where nothing chooses among them. */
+static void skip_to_start(struct listing *listing, int64_t from_ns, int64_t to_ns)
+{
+    struct walk *walks = listing->walks;
+    int64_t low_ns = from_ns, high_ns = to_ns;
+    if (listing->seeks)
+        listing->start = count_before(listing, listing->at_ns);
+    listing->seeks = false;
+    if (listing->timeline->n_streams == 1) {
+        size_t n = walks->end - walks->first;
+        listing->place = listing->start < n ? listing->start : n;
+        walks->at = walks->first + listing->place;
+        return;
+    }
+    while (low_ns < high_ns) { /* the last time before which there are no more than start */
+        int64_t middle_ns = high_ns - (int64_t)(((uint64_t)high_ns - (uint64_t)low_ns) / 2);
+        if (count_before(listing, middle_ns) <= listing->start)
+            low_ns = middle_ns;
+        else
+            high_ns = middle_ns - 1;
+    }
+    listing->place = count_before(listing, low_ns);
+    for (size_t i = 0; i < listing->timeline->n_streams; i++)
+        walks[i].at = place_in(listing, i, low_ns);
+}
+
 /* Goes through the events of the window that are wanted.  err: as stream_put_info */
 static int list_events(struct listing *listing, struct table *table, struct error *err)
 {
     size_t i, n_put = 0;
     int code = 0;
     listing->count = listing->count < COUNT_MOST ? listing->count : COUNT_MOST;
-    while (code == 0 && (i = next_of(listing)) < listing->timeline->n_streams) {
+    while ((code = code ? code : fill_next(listing, err)) == 0 &&
+           (i = next_of(listing)) < listing->timeline->n_streams && !(listing->takes_all && n_put == listing->count)) {
         const struct stream_event *event = &listing->timeline->streams[i].stream->events[listing->walks[i].at++];
         if (!is_wanted(listing, i, event))
             continue;
@@ -154,8 +216,30 @@ static int list_events(struct listing *listing, struct table *table, struct erro
         }
         listing->place++;
     }
+    if (listing->takes_all && code == 0) /* as many as there are */
+        listing->place = count_before(listing, INT64_MAX);
     if (listing->start + n_put < listing->place)
         table->n_more = listing->place - listing->start - n_put;
+    return code;
+}
+
+/* Reads what is asked for of recordings: all of one, where many events of it have to be looked at, unless it has too
+ * many.  err: as timeline_load */
+static int load_listed(struct listing *listing, struct timeline *timeline, int64_t from_ns, int64_t to_ns,
+                       struct error *err)
+{
+    enum { LOADED_MOST = 16000000, LOOKED_MOST = 1 << 18 };
+    int code = 0;
+    listing->takes_all = !listing->job.tasks && !listing->job.cpus && !listing->job.events;
+    for (size_t i = 0; code == 0 && i < timeline->n_streams; i++) {
+        const struct time_stream *of = &timeline->streams[i];
+        code = timeline_load_part(timeline, i, from_ns, err);
+        bool is_part = code == 0 && of->stream->part, is_whole = listing->takes_all || !is_part;
+        if (!is_whole && of->n_events <= LOADED_MOST &&
+            stream_at(of->stream, to_ns) - stream_at(of->stream, from_ns) > LOOKED_MOST)
+            code = timeline_load(timeline, i, err);
+        listing->takes_all = listing->takes_all && is_part; /* else some may be hidden */
+    }
     return code;
 }
 
@@ -174,16 +258,18 @@ int time_make_events(struct timeline *timeline, const struct request *request, s
     int64_t from_ns, to_ns;
     int code = timeline_window(timeline, request, &from_ns, &to_ns, err);
     code = code ? code : sched_job_check(&listing.job, err);
-    for (size_t i = 0; code == 0 && i < timeline->n_streams; i++)
-        code = timeline_load(timeline, i, err);
+    code = code ? code : load_listed(&listing, timeline, from_ns, to_ns, err);
     listing.walks = calloc(timeline->n_streams + 1, sizeof *listing.walks);
     if (code == 0 && !listing.walks)
         code = error_memory(err);
     for (size_t i = 0; code == 0 && i < timeline->n_streams; i++) {
         const struct stream *stream = timeline->streams[i].stream;
-        listing.walks[i].at = stream_at(stream, from_ns);
-        listing.walks[i].end = to_ns == INT64_MAX ? stream->n_events : stream_at(stream, to_ns + 1);
+        struct walk *walk = &listing.walks[i];
+        walk->at = walk->first = stream_at(stream, from_ns);
+        walk->end = to_ns == INT64_MAX ? stream->n_events : stream_at(stream, to_ns + 1);
     }
+    if (code == 0 && listing.takes_all)
+        skip_to_start(&listing, from_ns, to_ns);
     answer_begin(answer, "events", COLUMNS(event_columns));
     if (code == 0)
         code = list_events(&listing, &answer->rows, err);
@@ -314,7 +400,7 @@ int time_make_stay(struct timeline *timeline, const struct request *request, str
         return error_set(err, ERR_USAGE, "stay takes a row and the time at which it is");
     int code = timeline_row(timeline, request->row, &at, err);
     if (code == 0)
-        code = timeline_load(timeline, at.stream, err);
+        code = timeline_load_part(timeline, at.stream, time_add(timeline->begin_ns, request->at_ns), err);
     if (code != 0)
         return code;
     const struct levels *levels = &at.of->levels;

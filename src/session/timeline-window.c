@@ -176,12 +176,15 @@ static int32_t displaced_by(const struct time_stream *of, const struct schedule_
 
 static void add_displaced(struct pairs *pairs, const struct time_stream *of, size_t row, int64_t from_ns, int64_t to_ns)
 {
+    enum { REST_STAYS = 1 << 12 };
     static const struct slots_kind kind = {sizeof(struct pair), pair_hash, pair_is_same};
     const struct level_track track = levels_track(&of->levels, row);
     struct schedule_source source;
     schedule_source_init(&source, of->stream);
     for (size_t i = level_stay_at(&track, from_ns); i < track.n && track.stays[i].from_ns <= to_ns; i++) {
         const struct level_stay *stay = &track.stays[i];
+        if (i % REST_STAYS == 0)
+            levels_rest(&of->levels);
         if (stay->part != LEVEL_PREEMPTED || stay->from_ns < from_ns)
             continue;
         const struct pair like = {.row = (uint32_t)(of->first_row + row),

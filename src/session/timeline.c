@@ -11,6 +11,7 @@
 
 #include "base/path.h"
 #include "export/streams/sched-report.h"
+#include "streams/parts.h"
 #include "table/table.h"
 
 enum { KEPT_MIN = 200000 }; /* events, from which on levels are kept in a file */
@@ -217,26 +218,50 @@ static int check_whole(const struct timeline *timeline, struct error *err)
     return 0;
 }
 
+/* Takes what was read instead of what there was, if it is of the file that was opened.  err: ERR_FORMAT */
+static int take_read(struct timeline *timeline, size_t stream, struct stream *read, struct error *err)
+{
+    struct time_stream *of = &timeline->streams[stream];
+    const struct levels_key now = levels_key_of(of->stream->path);
+    if (!levels_key_is_same(&of->key, &now) || read->n_events != of->n_events) {
+        stream_close(read);
+        return error_set(err, ERR_FORMAT, "%.600s: has been changed since it was opened", of->stream->path);
+    }
+    stream_close(of->stream);
+    of->stream = timeline->axis[stream].stream = read;
+    of->is_shell = false;
+    return 0;
+}
+
+int timeline_load_part(struct timeline *timeline, size_t stream, int64_t from_ns, struct error *err)
+{
+    struct time_stream *of = &timeline->streams[stream];
+    struct stream *read = NULL;
+    struct error ignored = {0};
+    bool is_plain =
+        of->is_shell && of->stream->offset_ns == 0; /* filters of sessions: what is left out is not counted */
+    for (size_t list = 0; list < RECORDING_LISTS; list++)
+        is_plain = is_plain && of->wanted->lists[list].n == 0;
+    if (!of->is_shell)
+        stream_part_rest(of->stream);
+    struct parts_index *index = is_plain ? levels_find_index(of->wanted->file) : NULL;
+    if (index && stream_open_part(of->wanted->file, index, from_ns, from_ns, &read, &ignored) == 0)
+        return take_read(timeline, stream, read, err);
+    return of->is_shell ? timeline_load(timeline, stream, err) : 0;
+}
+
 int timeline_load(struct timeline *timeline, size_t stream, struct error *err)
 {
     struct time_stream *of = &timeline->streams[stream];
     const struct stream_namer namer = sched_namer(timeline->names);
     struct stream *read = NULL;
-    if (!of->is_shell)
+    if (!of->is_shell && !of->stream->part)
         return 0;
     int code = read_one(of->wanted, &namer, &read, err);
-    const struct levels_key now = levels_key_of(of->stream->path);
-    if (code == 0 && (!levels_key_is_same(&of->key, &now) || read->n_events != of->n_events))
-        code = error_set(err, ERR_FORMAT, "%.600s: has been changed since it was opened", of->stream->path);
-    if (code != 0) {
-        stream_close(read);
+    if (code != 0)
         return code;
-    }
     move_to_axis(read, of->stream->offset_ns);
-    stream_close(of->stream);
-    of->stream = timeline->axis[stream].stream = read;
-    of->is_shell = false;
-    return 0;
+    return take_read(timeline, stream, read, err);
 }
 
 /* Where the time line begins and ends, and which rows are whose. */

@@ -96,6 +96,10 @@ int timeline_row(const struct timeline *timeline, uint64_t number, struct time_r
  * ERR_FORMAT: it has been changed since */
 int timeline_load(struct timeline *timeline, size_t stream, struct error *err);
 
+/* The same where a window is wanted that begins at a time: of a recording with an index (parts.h) the events alone that
+ * are asked for are read, of others all.  err: the same */
+int timeline_load_part(struct timeline *timeline, size_t stream, int64_t from_ns, struct error *err);
+
 /* Appends the recordings as a session has them, as they are shown; the view is the page's.  err: as recordings_put */
 int timeline_put_session(const struct timeline *timeline, struct buf *out, struct error *err);
 

@@ -493,9 +493,8 @@ static uint64_t resident_pages(void)
     return n_pages;
 }
 
-/* Lets go from time to time what has been looked at of a large file, whoever looked: a page fault makes sixteen pages
- * of it resident or, where the system keeps them together, 2 MiB. */
-static void levels_rest(const struct levels *levels)
+/* A page fault makes sixteen pages of a file resident or, where the system keeps them together, 2 MiB. */
+void levels_rest(const struct levels *levels)
 {
     enum { LARGE_BYTES = 64 << 20, FAULTS = 16, REST_BYTES = 48 << 20 };
     struct levels *own = (struct levels *)(uintptr_t)levels; /* they are the same, of which less is resident */

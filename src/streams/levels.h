@@ -123,6 +123,9 @@ void level_sums_of(const struct level_track *track, int64_t from_ns, int64_t to_
 /* How many marks of a kind a row has from from_ns on and before to_ns. */
 uint64_t levels_count(const struct levels *levels, size_t row, enum level_mark mark, int64_t from_ns, int64_t to_ns);
 
+/* Lets go what has been looked at of a large file, if that is much, whoever looked. Pictures do so themselves. */
+void levels_rest(const struct levels *levels);
+
 /* --- pictures --- */
 
 /* What a row did in some pixels, of which all are alike, or in one. */

@@ -426,6 +426,7 @@ int64_t parts_index_begin_ns(const struct parts_index *index)
 struct stream_part {
     struct parts_index *index;
     bool *is_filled; /* [n_places - 1] the events from a place to the next one */
+    size_t n_filled; /* events */
 };
 
 void stream_part_free(struct stream_part *part)
@@ -480,6 +481,7 @@ static int fill(struct stream *stream, size_t place, struct error *err)
     if (code == 0)
         memcpy(stream->events + first, read.events, read.n_events * sizeof *read.events);
     part->is_filled[place] = code == 0;
+    part->n_filled += code == 0 ? read.n_events : 0;
     free(read.events);
     return code;
 }
@@ -550,6 +552,37 @@ int stream_open_part(const char *path, struct parts_index *index, int64_t from_n
         *stream = NULL;
     }
     return code;
+}
+
+static bool place_begins_upto(const void *context, size_t i)
+{
+    const struct place *const *search = context;
+    return search[0][i].first <= search[1]->first;
+}
+
+int stream_part_fill(struct stream *stream, size_t at, size_t *end, struct error *err)
+{
+    const struct parts_index *index = stream->part->index;
+    const struct place like = {.first = at}, *search[] = {index->places, &like};
+    size_t behind = search_where(index->head->n_places - 1, place_begins_upto, search), place = behind ? behind - 1 : 0;
+    *end = index->places[place + 1].first;
+    return fill(stream, place, err);
+}
+
+void stream_part_rest(struct stream *stream)
+{
+    enum { FILLED_MOST = 1 << 22, PAGE_BYTES = 1 << 16 }; /* no system has larger ones */
+    struct stream_part *part = stream->part;
+    if (!part || part->n_filled <= FILLED_MOST)
+        return;
+    int64_t begin_ns = stream->events[0].t_ns, end_ns = stream->events[stream->n_events - 1].t_ns;
+    uintptr_t first = ((uintptr_t)stream->events + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    uintptr_t behind = (uintptr_t)(stream->events + stream->n_events) / PAGE_BYTES * PAGE_BYTES;
+    (void)madvise((void *)first, behind - first, MADV_DONTNEED);
+    memset(part->is_filled, 0, part->index->head->n_places * sizeof *part->is_filled);
+    part->n_filled = 0;
+    stream->events[0].t_ns = begin_ns;
+    stream->events[stream->n_events - 1].t_ns = end_ns;
 }
 
 static bool event_is_before(const void *context, size_t i)

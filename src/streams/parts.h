@@ -44,6 +44,11 @@ int64_t parts_index_begin_ns(const struct parts_index *index);
 int stream_open_part(const char *path, struct parts_index *index, int64_t from_ns, int64_t to_ns,
                      struct stream **stream, struct error *err);
 
+/* Fills the events around the one at an index, up to *end; and forgets all that are filled, when there are many: what
+ * is asked for again is filled again.  err: ERR_FORMAT, ERR_MEMORY */
+int stream_part_fill(struct stream *stream, size_t index, size_t *end, struct error *err);
+void stream_part_rest(struct stream *stream);
+
 /* --- for streams and schedules --- */
 
 /* As stream_at of such a stream, which reads the events there if need be. */

@@ -358,6 +358,38 @@ def check_kept(scratch):
     expect(answers() == first[:2] and found[0].stat().st_ino == number, "the cache is not used")
 
 
+def check_pieces(scratch):
+    """Of large recordings the events are read that are listed: they are those that are found when all are looked at, and take no memory for the others."""
+    path, other, dice = scratch / "pieces.dat", scratch / "others.dat", random.Random(4)
+    tracedat.write_tiled(path, 1_200_000)
+    tracedat.write_tiled(other, 400_000)
+    sessions, last = (scratch / "one.json", scratch / "both.json"), 1_200_000 // 4 * 400
+    for session, paths in zip(sessions, ([path], [path, other])):
+        session.write_text(json.dumps({"format": "locus-session", "version": 2, "streams": [{"stream_id": i, "file": str(each), "offset_ns": 0} for i, each in enumerate(paths)]}))
+    one, both = sessions
+
+    def answered(session, request, before=()):
+        done = subprocess.run([*before, BUILD / "tests" / "lib" / "ask-packed", "--json", "--session", session, json.dumps(request)], capture_output=True, text=True, check=False)
+        expect(done.returncode == 0, f"{request}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def peak(request):
+        small = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=-3, check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        return answered(one, request, [sys.executable, "-c", small]) << 10  # a process is at first as large as who starts it
+
+    for i in range(12):
+        from_ns = dice.choice((0, dice.randrange(last)))
+        request = {"report": "events", "from": from_ns, "to": dice.choice((last, from_ns + dice.randrange(last // 50))), "count": 30}
+        request |= dice.choice(({"at": from_ns + dice.randrange(last // 100)}, {"start": dice.randrange(20_000)}, {"start": dice.randrange(1_600_000)}, {}))
+        recordings = both if i % 3 else one
+        pieces, whole = answered(recordings, request), answered(recordings, {**request, "event": "*"})
+        expect(pieces == whole, f"{request}: {pieces['start']} of {pieces['found']}, not {whole['start']} of {whole['found']}; {str(pieces['events'][:1])} {str(whole['events'][:1])}")
+    tracedat.write_tiled(path, 3_000_000)
+    answered(one, {"report": "streams"})
+    few, stay, many = peak({"report": "events", "start": 900_000}), peak({"report": "stay", "row": 1, "at": last // 2}), peak({"report": "events", "start": 900_000, "event": "*"})
+    expect(max(few, stay) < many - 24 * 3_000_000, f"peaks: a list has {few >> 20} MiB, a stay {stay >> 20} MiB, all events {many >> 20} MiB")
+
+
 def check_memory(path):
     """Recordings that are opened and closed leave nothing: the fiftieth time the process is as large as after the tenth."""
     made = subprocess.run([BUILD / "tests" / "lib" / "ask-packed", path, '{"report": "timeline", "width": 800}'], capture_output=True, text=True, check=False, env={**os.environ, "ASK_AGAIN": "50"})
@@ -467,6 +499,7 @@ def main():
         check_bounds(first, scratch)
         check_kept(scratch)
         check_memory(first)
+        check_pieces(scratch)
         check_sizes(scratch)
         check_files(first, other, scratch)
         check_refused(first, len(ask(first, {"report": "streams"})["rows"]))

@@ -264,11 +264,24 @@ export class EventList {
             const all = this.pieces.get(0), order = Array.from({length: all?.n || 0}, (_, i) => i).filter((i) => all && isOfRow(all, i, row));
             return order.map((i) => /** @type {Answer} */ (all).number("time_ns", i)).filter((each) => Number.isNaN(t) || (step > 0 ? each > t : each < t)).at(step > 0 ? 0 : -1) ?? NaN;
         }
-        if (step > 0)
-            return this.timeIn({...own, count: PIECE, from: Number.isNaN(t) ? 0 : t + 1}, row, 1);
-        const where = {...own, at: t, count: 1}, answer = await ask(where).catch(() => null), place = answer ? Number(answer.head.start) : 0, start = Math.max(place - PIECE, 0);
+        const last = Number(streams.head.length_ns), now = this.span.to - this.span.from;
+        let from = step > 0 ? (Number.isNaN(t) ? 0 : t + 1) : Infinity, to = step > 0 ? -1 : Number.isNaN(t) ? last : t - 1, found = NaN;
+        for (let wide = Math.max(now, 1e6); Number.isNaN(found) && (step > 0 ? from <= last : to >= 0); wide *= 8) { // near ones are found without looking at all
+            [from, to] = step > 0 ? [from, from + wide] : [Math.max(to - wide, 0), to];
+            found = await this.timeIn({...own, count: PIECE, from, to, start: step > 0 ? undefined : await this.lastPiece({...own, from, to})}, row, step);
+            [from, to] = step > 0 ? [to + 1, to] : [from, from - 1];
+        }
+        return found;
+    }
+
+    /**
+     * Where the last piece of an answer's events begins.
+     * @param {import("./ask.js").Request} request
+     */
+    async lastPiece(request) {
+        const where = {...request, count: 1}, answer = await ask(where).catch(() => null);
         forget(where);
-        return place ? this.timeIn({...own, count: place - start, start}, row, -1) : NaN;
+        return Math.max(Number(answer?.head.found || 0) - PIECE, 0);
     }
 
     /**
