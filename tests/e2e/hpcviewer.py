@@ -741,6 +741,8 @@ def check_progress(scratch):
         else:
             while b"http:" not in viewer.bytes and time.monotonic() < deadline and viewer.read(SECONDS):
                 pass
+            while any("Ctrl-C ends it)" in line and "%" in line for line in viewer.screen.lines()) and time.monotonic() < deadline and viewer.read(SECONDS):
+                pass
             line = next((line for line in viewer.screen.lines() if "http:" in line), "")
             expect(line.strip().startswith("http:") and not any("Ctrl-C ends it)" in line and "%" in line for line in viewer.screen.lines()),
                    f"the line stays: {viewer.screen.lines()}")
@@ -748,6 +750,49 @@ def check_progress(scratch):
             viewer.process.wait(SECONDS)
     quiet = Viewer("--no-browser", path)
     expect(not quiet.end()[2], "progress is told to no terminal")
+
+
+def check_opening(scratch):
+    """While a large recording is read pages are served: they are told how far it is and nothing else, and one can end it."""
+    path = scratch / "larger.dat"
+    kept = path.with_name(path.name + ".locus-time")
+
+    def told(viewer, secret, **more):
+        return json.loads(viewer.ask("POST", "/ask", json.dumps({"report": "opening", **more}, separators=(",", ":")), Authorization=bearer(secret))[2])
+
+    def begin(n_events):
+        if not path.exists() or n_events:
+            tracedat.write_tiled(path, n_events)
+        kept.unlink(missing_ok=True)
+        viewer = Viewer("--no-browser", path)
+        secret = viewer.open()
+        return viewer, secret, told(viewer, secret)
+
+    for n_events in (6_000_000, 24_000_000, 0):  # until reading takes long here
+        if not n_events:
+            expect(False, "no recording takes long to be read")
+            return
+        viewer, secret, now = begin(n_events)
+        if not now["open"]:
+            break
+        viewer.end()
+    status, headers, said = viewer.ask("POST", "/ask", '{"report":"streams"}', Authorization=bearer(secret))
+    expect(b"still being opened" in said or told(viewer, secret)["open"], f"a question meanwhile: {status} {said[:200]}")
+    shares = []
+    while not now["open"]:
+        expect(now["path"] == path.name and now["doing"] in ("reading", "writing what was read") and 0 <= now["share"] <= 1, f"told: {now}")
+        shares += [(now["doing"], now["share"])]
+        now = told(viewer, secret)
+    expect(shares == sorted(shares), f"it goes back: {shares}")
+    status, headers, said = viewer.ask("POST", "/ask", '{"report":"streams"}', Authorization=bearer(secret))
+    expect(status == 200 and headers["Content-Type"] == "application/octet-stream", f"when it is open: {status} {said[:200]}")
+    viewer.end()
+    expect(len([line for line in viewer.lines if line.startswith("http:")]) == 1, f"it prints {viewer.lines}")
+    viewer, secret, now = begin(0)
+    now = told(viewer, secret, end=True)
+    status, _, said = viewer.finish()
+    expect(now["open"] or (status == 130 and "larger.dat: a page has ended the reading" in said and not list(scratch.glob("larger.dat.*"))),
+           f"a page ends it: {now}, {status} {said}, left {list(scratch.glob('larger.dat.*'))}")
 
 
 def main():
@@ -779,6 +824,7 @@ def main():
         expect(status == 0 and not err, f"the server ends with {status}: {err}")
         check_life(database)
         check_progress(scratch)
+        check_opening(scratch)
         check_words(database)
         check_refused(scratch, database)
         check_enter(database)

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import select
 import subprocess
 import sys
@@ -337,6 +338,39 @@ def check_many(page, scratch):
             expect(known > n and 3 < count < 100, f"of {known} rows {count} are there")
     finally:
         served.close()
+
+
+def check_opening(page, scratch):
+    """While a large recording is read the page says how far that is, and can end it; else it shows it then."""
+    path = scratch / "large.dat"
+    kept = path.with_name("large.dat.locus-time")
+    begun = "document.querySelector('#opening') !== null || document.body.dataset.ready === '1'"
+    bar = "Number(document.querySelector('#opening progress')?.getAttribute('value') ?? NaN)"
+    for n_events in (8_000_000, 32_000_000):  # until reading takes long here
+        tracedat.write_tiled(path, n_events)
+        kept.unlink(missing_ok=True)
+        served = Served(path)
+        for address in ("about:blank", served.address()):
+            page.browser.open(address)
+        page.wait(begun)
+        if page.value("document.querySelector('#opening') !== null"):
+            break
+        served.close()
+    words = page.value("document.querySelector('#opening')?.textContent || ''")
+    expect(re.match(r"large\.dat: (reading|writing what was read), \d+ %Cancel$", words), f"told while it is read: {words!r}")
+    expect(page.value(bar + " >= 0") and page.value("document.title").endswith("% large.dat"), f"{page.value(bar)} of the bar, {page.value('document.title')}")
+    expect(page.wait("document.body.dataset.ready === '1' && !document.querySelector('#opening') && state.view === 'timeline'"), "it is not shown when it has been read")
+    served.close()
+    kept.unlink()
+    served = Served(path)
+    for address in ("about:blank", served.address()):
+        page.browser.open(address)
+    page.wait(begun)
+    page.value("[...document.querySelectorAll('#opening button')].find((each) => each.textContent === 'Cancel')?.click()")
+    page.wait("document.querySelector('.failed') !== null", 20)
+    said = page.value("[...document.querySelectorAll('.failed')].map((each) => each.textContent).join('; ')")
+    expect(said == "The reading was ended, and hpcviewer with it." and served.process.wait(SECONDS) == 130 and not kept.exists(), f"Cancel: {said}, {served.process.returncode}")
+    path.unlink()
 
 
 # --- boxes -----------------------------------------------------------------------------------------------------------------------
@@ -830,6 +864,7 @@ def main():
         check_two(page, path, scratch)
         check_guest(page)
         check_many(page, scratch)
+        check_opening(page, scratch)
         check_file(page, path, scratch)
         check_without(page, scratch)
         page.close()

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmt/json.h"
 #include "measurement/names.h"
 #include "running/running.h"
 #include "serve.h"
@@ -247,4 +248,18 @@ bool live_view_answer(struct live_view *live, const char *question, struct buf *
     json_decref(asked);
     buf_fini(&words);
     return true;
+}
+
+int live_answer_opening(struct served *served, const char *question, struct buf *out, struct error *err)
+{
+    if (!strstr(question, "\"report\":\"opening\""))
+        return error_set(err, ERR_NOT_FOUND, "it is still being opened");
+    served->is_left |= !served->session && strstr(question, "\"end\":true");
+    const char *slash = served->path ? strrchr(served->path, '/') : NULL;
+    buf_printf(out, "{\"open\": %s, \"share\": %.3f", served->session ? "true" : "false",
+               served->all ? (double)served->done / (double)served->all : 0);
+    json_put_text_at(out, "path", slash ? slash + 1 : served->path ? served->path : "");
+    json_put_text_at(out, "doing", served->doing ? served->doing : "");
+    buf_append(out, "}", 1);
+    return 0;
 }

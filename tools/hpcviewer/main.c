@@ -195,6 +195,12 @@ static struct {
     atomic_bool is_serving, is_said, is_cut;
 } life = {.event_fd = -1};
 
+/* What the shell is told when a signal has ended it, or a page, which is as Ctrl-C. */
+static int status_of(int number)
+{
+    return 128 + (number == SIGUSR2 ? SIGINT : number);
+}
+
 /* How it ended, once. */
 static void say_end(const char *words)
 {
@@ -243,7 +249,7 @@ static void *watch(void *unused)
     bool is_serving = atomic_load(&life.is_serving);
     if (is_serving)
         say_end(by_signal);
-    _exit(is_serving ? 0 : 128 + number);
+    _exit(is_serving ? 0 : status_of(number));
 }
 
 /* Keeps what is opened from the numbers of standard streams that are closed: what is printed would go there. */
@@ -365,7 +371,7 @@ static void die_if_stopped(struct viewer *viewer)
         return;
     if (*viewer->scratch)
         scratch_remove(viewer->scratch);
-    _exit(128 + number);
+    _exit(status_of(number));
 }
 
 /* Runs hpcprof, whose messages and progress are seen; *database, malloc'ed, is what it made. */
@@ -502,24 +508,17 @@ static int open_input(struct viewer *viewer, struct error *err)
     return code;
 }
 
-/* A line on the terminal, how far a large recording has been read. */
+/* How far a large recording has been read: a line on the terminal, and in pages that are served meanwhile. */
 struct progress {
-    struct timespec last; /* when it was written, or when opening began */
-    bool is_shown;
+    struct viewer *viewer;
+    struct timespec begin, last; /* of opening; when it was told */
+    bool is_terminal, is_page;   /* who is told */
+    bool is_shown, is_served;    /* the line; pages */
 };
 
-static void show_progress(void *context, const char *path, const char *doing, uint64_t done, uint64_t all)
+static void put_progress(const char *path, const char *doing, uint64_t done, uint64_t all)
 {
-    enum { EVERY_MS = 100 };
-    struct progress *progress = context;
-    struct timespec now;
     struct buf name = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t ms = (now.tv_sec - progress->last.tv_sec) * 1000 + (now.tv_nsec - progress->last.tv_nsec) / 1000000;
-    if (ms < EVERY_MS || !all)
-        return;
-    progress->last = now;
-    progress->is_shown = true;
     const char *slash = strrchr(path, '/');
     printable_put(&name, slash ? slash + 1 : path);
     if (name.data && !name.failed)
@@ -528,13 +527,61 @@ static void show_progress(void *context, const char *path, const char *doing, ui
     buf_fini(&name);
 }
 
+/* Serves what there is to be said of opening. Where that fails, it fails again when all is open. */
+static void serve_progress(struct progress *progress, const char *path, const char *doing, uint64_t done, uint64_t all)
+{
+    struct served *served = &progress->viewer->served;
+    struct error ignored = {0};
+    served->path = path;
+    served->doing = doing;
+    served->done = done;
+    served->all = all;
+    if (progress->is_shown && !progress->is_served) /* the address comes */
+        (void)fprintf(stderr, "\r\033[K");
+    progress->is_served = true;
+    if (serve_opening(served, &ignored) != 0) {
+        serve_end_opening();
+        progress->is_page = false;
+    }
+    served->path = NULL; /* it may be gone the next time */
+    if (!served->is_left)
+        return;
+    progress->is_page = false; /* what it has answered it has answered */
+    (void)fprintf(stderr, "%shpcviewer: %s: a page has ended the reading\n", progress->is_shown ? "\r\033[K" : "",
+                  path);
+    (void)kill(getpid(), SIGUSR2);
+}
+
+static int64_t ms_since(const struct timespec *from, const struct timespec *to)
+{
+    return (to->tv_sec - from->tv_sec) * 1000 + (to->tv_nsec - from->tv_nsec) / 1000000;
+}
+
+static void show_progress(void *context, const char *path, const char *doing, uint64_t done, uint64_t all)
+{
+    enum { EVERY_MS = 100, PAGE_FROM_MS = 500 };
+    struct progress *progress = context;
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    if (ms_since(&progress->last, &now) < EVERY_MS || !all)
+        return;
+    progress->last = now;
+    if (progress->is_page && ms_since(&progress->begin, &now) >= PAGE_FROM_MS)
+        serve_progress(progress, path, doing, done, all);
+    if (progress->is_terminal) {
+        progress->is_shown = true;
+        put_progress(path, doing, done, all);
+    }
+}
+
 /* Opens what is given. */
 static int open_given(struct viewer *viewer, struct error *err)
 {
-    struct progress progress = {.is_shown = false};
+    struct progress progress = {
+        .viewer = viewer, .is_terminal = isatty(STDERR_FILENO), .is_page = !viewer->output && !viewer->on_terminal};
     (void)clock_gettime(CLOCK_MONOTONIC, &progress.last);
-    if (isatty(STDERR_FILENO))
-        session_on_progress(show_progress, &progress);
+    progress.begin = progress.last;
+    session_on_progress(show_progress, &progress);
     int code = viewer->inputs.n_streams == 1 ? open_input(viewer, err) : open_inputs(viewer, err);
     session_on_progress(NULL, NULL);
     if (progress.is_shown)
@@ -670,6 +717,7 @@ static int run(struct viewer *viewer)
                : viewer->output      ? record(viewer, &err)
                : viewer->on_terminal ? show(viewer, &err)
                                      : serve_alone(viewer, &err);
+    serve_end_opening();
     session_close(viewer->session);
     session_close(viewer->before);
     recordings_fini(&viewer->inputs);

@@ -195,34 +195,50 @@ static int serve_on(struct served *served, struct http *http, struct door *door,
 static int ask(void *context, const char *question, struct buf *out, struct error *err)
 {
     struct served *served = context;
+    if (!served->session || strstr(question, "\"report\":\"opening\""))
+        return live_answer_opening(served, question, out, err);
     if (live_view_answer(served->live, question, out))
         return 0;
     return session_ask_packed(served->session, question, out, err);
 }
 
+/* What is served to browsers alone. */
+static struct {
+    struct http *http; /* NULL: nothing is */
+    struct buf page;
+    struct door door;
+} alone;
+
+void serve_end_opening(void)
+{
+    door_close(&alone.door);
+    http_close(alone.http);
+    alone.http = NULL;
+    buf_fini(&alone.page);
+}
+
+static int begin_alone(struct served *served, struct error *err)
+{
+    page_served(&alone.page);
+    const struct http_home home = {.page = alone.page.data, .ask = ask, .context = served, .port = served->port};
+    int code = alone.page.failed ? error_memory(err) : http_open(&home, &alone.http, err);
+    code = code ? code : door_open(&alone.door, served, alone.http, err);
+    return code ? code : put_welcome(alone.http, &alone.door, isatty(STDIN_FILENO), err);
+}
+
+int serve_opening(struct served *served, struct error *err)
+{
+    int code = alone.http ? 0 : begin_alone(served, err);
+    if (code == 0)
+        http_step(alone.http);
+    return code;
+}
+
 int serve(struct served *served, struct error *err)
 {
-    struct buf page = {0};
-    page_served(&page);
-    if (page.failed)
-        return error_memory(err);
-    const struct http_home home = {.page = page.data, .ask = ask, .context = served, .port = served->port};
-    struct door door = {0};
-    struct http *http;
-    bool has_terminal = isatty(STDIN_FILENO);
-    int code = http_open(&home, &http, err);
-    if (code != 0) {
-        buf_fini(&page);
-        return code;
-    }
-    code = door_open(&door, served, http, err);
-    if (code == 0)
-        code = put_welcome(http, &door, has_terminal, err);
-    if (code == 0)
-        code = serve_on(served, http, &door, has_terminal, err);
-    door_close(&door);
-    http_close(http);
-    buf_fini(&page);
+    int code = alone.http ? 0 : begin_alone(served, err);
+    code = code ? code : serve_on(served, alone.http, &alone.door, isatty(STDIN_FILENO), err);
+    serve_end_opening();
     return code;
 }
 
@@ -299,6 +315,17 @@ void serve_end_beside(void)
 }
 
 #else
+
+int serve_opening(struct served *served, struct error *err)
+{
+    (void)served;
+    (void)err;
+    return 0;
+}
+
+void serve_end_opening(void)
+{
+}
 
 void serve_beside(struct served *served, struct term_host *host)
 {

@@ -3,6 +3,8 @@
 #ifndef LOCUS_TOOLS_HPCVIEWER_SERVE_H
 #define LOCUS_TOOLS_HPCVIEWER_SERVE_H
 
+#include <stdint.h>
+
 #include "face/term/term.h"
 
 struct live_view;
@@ -14,6 +16,11 @@ struct served {
     bool without_browser;
     int stop_fd;       /* readable: end */
     const char *state; /* that a browser is to show; NULL: the first one */
+
+    /* while it is still being opened: what is done, of which file and how far; and whether a page wants it to end */
+    const char *path, *doing;
+    uint64_t done, all;
+    bool is_left;
 };
 
 /* --- live.c --- */
@@ -30,6 +37,9 @@ int live_view_wait_ms(const struct live_view *live);
  * "control":COMMAND where something is wanted of the programs. The answer is JSON, {} where live is NULL. false: the
  * question is another one */
 bool live_view_answer(struct live_view *live, const char *question, struct buf *out);
+/* Answers what a page asks first: whether there is something to be looked at, {"report":"opening"}, and with
+ * "end":true that it is not waited for.  err: ERR_NOT_FOUND (it asks for something else) */
+int live_answer_opening(struct served *served, const char *question, struct buf *out, struct error *err);
 /* NULL is allowed. */
 void live_view_end(struct live_view *live);
 
@@ -41,6 +51,13 @@ const char *serve_lacks_browser(const struct served *served);
 /* Serves until the last page is closed, or stop_fd says so.  err: ERR_IO, ERR_MEMORY, ERR_UNSUPPORTED (it was built
  * without what it takes) */
 int serve(struct served *served, struct error *err);
+
+/* Called now and then while it is being opened: serves pages that say how far it is. serve goes on with them.
+ * err: as serve */
+int serve_opening(struct served *served, struct error *err);
+
+/* Ends what serve_opening has begun, if serve did not. */
+void serve_end_opening(void);
 
 /* Gives a terminal the way to a browser, which is begun when somebody asks for it; and ends that. */
 void serve_beside(struct served *served, struct term_host *host);

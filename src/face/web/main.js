@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The frame around the views: head, list, two stacks of tabs with a movable border, and the keys that are the same everywhere. This file alone may
 // name all others.
-import {ask, isServed, openHome, setDatabase, commandOf} from "./ask.js";
+import {ask, fetchBytes, isServed, openHome, setDatabase, commandOf} from "./ask.js";
 import {state, want, watch, tell, openState, textOf} from "./state.js";
 import {loadFirstRows, loadTables, forgetTables, tables, titleOf, kindOf, whyNoVariables} from "./things.js";
 import {make, attributes, addStyle, button, byId, named, choice, say} from "./parts.js";
@@ -283,8 +283,32 @@ function draw(mask) {
 
 addStyle(STYLE);
 
+/** Waits until the server has opened what it shows: says how far that is, and offers to end it; false: it was ended. */
+async function waitUntilOpen() {
+    const opening = (/** @type {object} */ more) => fetchBytes(JSON.stringify({report: "opening", ...more})).then((bytes) => JSON.parse(new TextDecoder().decode(bytes)));
+    const words = make("p", ""), bar = attributes(make("progress", ""), {max: "1", "aria-label": "How far it has been read"});
+    let hasEnded = false;
+    const end = button("Cancel", () => {
+        hasEnded = true;
+        opening({end: true}).catch(() => undefined);
+        byId("first").replaceChildren(attributes(make("p", "failed over", "The reading was ended, and hpcviewer with it."), {role: "alert"}));
+    });
+    const box = attributes(make("div", "", words, bar, end), {id: "opening", role: "group", "aria-label": "A large recording is being opened"});
+    for (let now = await opening({}); !now.open; now = await opening({}).catch((error) => (hasEnded ? {open: true} : Promise.reject(error)))) {
+        if (!hasEnded && !box.isConnected)
+            byId("first").replaceChildren(box);
+        words.textContent = `${now.path}: ${now.doing}, ${Math.floor(100 * now.share)} %`;
+        bar.setAttribute("value", now.share);
+        document.title = hasEnded ? "Locus" : `${Math.floor(100 * now.share)} % ${now.path}`;
+        await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+    return !hasEnded;
+}
+
 async function start() {
     await openHome();
+    if (isServed && !await waitUntilOpen())
+        return;
     openState();
     const session = await ask({report: "session"});
     const path = session.head.path || "DB";
