@@ -38,6 +38,7 @@ from locus._hatchet import (AndQuery, ConjunctionQuery, CypherQuery, Disjunction
 from locus._library import Error
 from locus._session import Answer, Report, Session, reports, runs
 from locus._tables import Table
+from locus._widget import Tree
 
 try:
     import numpy
@@ -47,7 +48,7 @@ except ImportError:
 __version__ = "0.1.0"
 __all__ = ["AndQuery", "Answer", "ConjunctionQuery", "CypherQuery", "DisjunctionQuery", "Error", "ExclusiveDisjunctionQuery", "Frame", "Graph",
            "GraphFrame", "IntersectionQuery", "NegationQuery", "Node", "NotQuery", "ObjectQuery", "OrQuery", "Profile", "Query", "QueryMatcher",
-           "Report", "Session", "StringQuery", "SymDifferenceQuery", "Table", "UnionQuery", "XorQuery", "forms", "operations",
+           "Report", "Session", "StringQuery", "SymDifferenceQuery", "Table", "Tree", "UnionQuery", "XorQuery", "forms", "operations",
            "parse_cypher_query", "parse_string_dialect", "reports", "runs"]
 
 Profile = collections.namedtuple("Profile", "name rank thread process node")
@@ -706,6 +707,14 @@ class Frame(Familiar):
         values = self.values(column)
         known = [i for i in range(len(self)) if not math.isnan(values[i]) and (only is None or only[i])]
         return [(i, float(values[i])) for i in sorted(known, key=lambda i: (-values[i], i))[:top]]
+
+    def show(self, column=None, height=400):
+        """The frame as a tree by a column (None: the inclusive one), height pixels high, to look at in a notebook: see locus.Tree.
+
+        >>> frame.show().choose([1]).nodes
+        [1]
+        """
+        return Tree(self, column, height)
 
     def _table(self, column, rows):
         """A table of nodes with a bar for each value."""

@@ -7,6 +7,7 @@ import ast
 import contextlib
 import gc
 import html.parser
+import importlib.util
 import io
 import json
 import math
@@ -131,7 +132,8 @@ class Tags(html.parser.HTMLParser):
         self.open, self.texts = [], []
 
     def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
+        if tag != "input":
+            self.open.append(tag)
 
     def handle_endtag(self, tag):
         expect(self.open and self.open.pop() == tag, f"</{tag}> closes something else")
@@ -245,6 +247,112 @@ def check_wheel(scratch):
     expect(words[:1] == [version] and "unpacked" in words[1] and "prefix" in words[2], f"the wheel's package: {done.stdout}{done.stderr}")
 
 
+LITERAL = [{"frame": {"name": "foo"}, "metrics": {"time (inc)": 100.0, "time": 10.0}, "children": [
+    {"frame": {"name": "corge"}, "metrics": {"time (inc)": 60.0, "time": 5.0}, "children": [
+        {"frame": {"name": name}, "metrics": {"time (inc)": value, "time": value}} for name, value in (("bar", 20.0), ("<b>&", 25.0), ("fred", 10.0))]},
+    {"frame": {"name": "waldo"}, "metrics": {"time (inc)": 30.0, "time": 0.2}, "children": [
+        {"frame": {"name": "bar"}, "metrics": {"time (inc)": 29.8, "time": 29.8}}]}]}]
+
+
+def tags_of(text):
+    """The elements of a page, which must all be closed."""
+    tags = Tags()
+    tags.feed(text)
+    expect(not tags.open, f"not closed: {tags.open} in {text[:300]}")
+    return tags
+
+
+def check_tree():
+    """What Frame.show returns, by itself: HTML that needs no script, and all that a page can ask for."""
+    frame = locus.Frame.from_literal(LITERAL)
+    tree, seen = frame.show(), []
+    static = tree._repr_html_().partition("<script>")[0]
+    texts = tags_of(static).texts
+    expect(static.count("<details") == 3 and "<b>&" in texts and texts.index("foo") < texts.index("corge") < texts.index("waldo"),
+           f"the static tree: {texts}")
+    tree.observe(lambda change: seen.append(change["new"]))
+    corge = frame.names.index("corge")
+    tags_of(tree.handle({"do": "choose", "node": corge, "whole": True}))
+    expect(tree.query == '[{"name": "corge"}, "*"]' and len(frame.query(tree.query)) == 4 and seen == [tree.nodes],
+           f"corge with all below: {tree.query}, {seen}")
+    if importlib.util.find_spec("pandas"):
+        expect(tree.table.equals(frame.to_pandas().loc[tree.nodes]), "the table of the chosen nodes")
+    bars = [n for n, name in enumerate(frame.names) if name == "bar"]
+    expect(sorted(frame.find(tree.choose(bars[:1]).query)) == bars[:1], f"one of two bars: {tree.query}")
+    tree.handle({"do": "choose", "node": bars[1], "more": True})
+    expect(sorted(frame.find(tree.query)) == bars, f"both bars: {tree.query}")
+    tree.hide()
+    expect(sorted(tree.frame.names) == ["<b>&", "corge", "foo", "fred", "waldo"] and tree.nodes == [], f"bars hidden: {tree.frame.names}")
+    tree.back()
+    expect(tree.frame.names == frame.names and len(tree.prune(26).frame) == 4, f"pruned: {tree.frame.names}")
+    expect(len(tree.back().focus(corge).frame) == 4 and "waldo" not in tree.html(), "focused on corge")
+    tree.back()
+    expect("2 found" in tree.search("BAR").html() and tree.back().nodes == [], "searched")
+    changed = json.loads(json.dumps(LITERAL))
+    changed[0]["children"][1]["frame"]["name"] = "grault"
+    text = "".join(tags_of((frame - locus.Frame.from_literal(changed)).show()._static()).texts)
+    expect(all(word in text for word in ("waldo \N{BLACK LEFT-POINTING TRIANGLE}", "grault \N{BLACK RIGHT-POINTING TRIANGLE}", "+30", "-30")),
+           f"a difference: {text}")
+    refused("a node that is not there", IndexError, "", tree.choose, [99])
+    wide = locus.Frame.from_literal([{"frame": {"name": "top"}, "metrics": {"time": 1.0}, "children": [
+        {"frame": {"name": f"a function with a name {n}"}, "metrics": {"time": float(n % 97)}} for n in range(20000)]}])
+    big = wide.show()
+    expect(len(big._repr_html_()) < 200000 and len(big.html()) < 200000 and "19800 more, with less" in big.html(),
+           f"a wide tree: {len(big._repr_html_())} and {len(big.html())} characters")
+
+
+def check_tree_page(scratch):
+    """The script, in Chromium, with messages carried to and fro as a kernel does."""
+    sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+    import browser
+    import viewer
+    from locus import _widget
+    try:
+        page = viewer.Viewer(scratch / "profile")
+    except browser.Failure as failure:
+        print("SKIP (part): no page of the tree:", failure)
+        return
+    frame = locus.Frame.from_literal(LITERAL)
+    tree = frame.show()
+    file = scratch / "tree.html"
+    file.write_text(f"<!DOCTYPE html><meta charset=utf-8><div id=here>{tree._static()}</div><script>{_widget.SCRIPT}\n"
+                    "const said = []; let show; locusTree(document.getElementById('here'), {send: (m) => said.push(m), on: (s) => { show = s; }});</script>",
+                    encoding="utf-8")
+
+    def carry():
+        for message in page.value("said.splice(0)"):
+            page.value(f"show({json.dumps(tree.handle(message))})")
+
+    def act(script):
+        page.value(f"(() => {{ {script} }})()")
+        carry()
+    row = "[...document.querySelectorAll('[data-node]')].find((r) => r.querySelector('b').textContent === '{}')"
+    page.open(file.as_uri())
+    carry()
+    act(row.format("corge") + ".dispatchEvent(new MouseEvent('click', {bubbles: true, shiftKey: true, detail: 1}))")
+    expect(tree.query == '[{"name": "corge"}, "*"]', f"Shift and a click on corge: {tree.query}")
+    expect(page.value("document.querySelectorAll('.chosen').length") == 4, "four chosen rows")
+    table = page.value("[...document.querySelectorAll('tbody tr')].map((r) => r.cells[0].textContent)")
+    act("document.querySelector('th[data-sort=\"time\"]').click()")
+    expect(page.value("[...document.querySelectorAll('tbody tr')].map((r) => r.cells[0].textContent)") == ["<b>&", "bar", "fred", "corge"],
+           f"sorted by time, from {table}")
+    key = "document.querySelector('.locus-tree').dispatchEvent(new KeyboardEvent('keydown', {{bubbles: true, key: '{}'}}))"
+    act(row.format("fred") + ".dispatchEvent(new MouseEvent('click', {bubbles: true, detail: 1}))")
+    act(key.format("h"))
+    expect("fred" not in tree.frame.names and page.value("document.body.innerText.includes('1 hidden')"), f"H: {tree.frame.names}")
+    act(row.format("waldo") + ".dispatchEvent(new MouseEvent('click', {bubbles: true, detail: 2}))")
+    expect(page.value("document.querySelectorAll('[data-node]').length") == 2 and tree.frame.names == ["waldo", "bar"], "a double click focuses")
+    act(key.format("Escape"))
+    act(key.format("/"))
+    expect(page.value("document.activeElement.type") == "search", "/ searches")
+    act("const i = document.querySelector('input[type=search]'); i.value = 'wal'; i.dispatchEvent(new Event('change', {bubbles: true}))")
+    expect(page.value("document.querySelectorAll('.found').length") == 1, "wal is found once")
+    act(row.format("corge") + ".querySelector('.locus-open').click()")
+    expect(page.value(f"{row.format('corge')}.getAttribute('aria-expanded')") == "false" and page.value(f"{row.format('bar')} !== undefined"),
+           "corge is closed, and waldo's bar still there")
+    page.close()
+
+
 NOTEBOOK = SOURCE / "doc" / "twelve-questions.ipynb"
 
 
@@ -321,6 +429,8 @@ def main():
         check_notebook()
         check_methods(tree, scratch)
         check_display(tree)
+        check_tree()
+        check_tree_page(scratch)
         check_errors(tree, scratch)
         gc.collect()
     for sentence in failures[:20]:
