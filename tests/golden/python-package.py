@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import zipfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
@@ -301,6 +302,35 @@ def check_tree():
            f"a wide tree: {len(big._repr_html_())} and {len(big.html())} characters")
 
 
+def check_tree_of_anywidget():
+    """What is asked of anywidget, of which there is none here: a class with its script, messages to it and from it."""
+    class AnyWidget:
+        def on_msg(self, handler):
+            self.handler = handler
+
+        def send(self, message):
+            self.sent = message
+
+        def _repr_mimebundle_(self, **_):
+            return {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}}
+    module = types.ModuleType("anywidget")
+    module.AnyWidget, module.__spec__ = AnyWidget, importlib.util.spec_from_loader("anywidget", None)
+    kept, sys.modules["anywidget"] = sys.modules.get("anywidget"), module
+    try:
+        tree = locus.Frame.from_literal(LITERAL).show()
+        shown, _ = tree._repr_mimebundle_()
+        expect("text/html" in shown and "application/vnd.jupyter.widget-view+json" in shown, f"with anywidget: {list(shown)}")
+        widget = tree._widget
+        widget.handler(widget, {"do": "choose", "node": 1}, [])
+        expect(tree.nodes == [1] and "chosen" in widget.sent["html"] and "render(" in type(widget)._esm, "a click by anywidget")
+        tree.hide()
+        expect("1 hidden" not in widget.sent["html"] and "hidden" in widget.sent["html"], "what Python hides is gone from the page")
+    finally:
+        sys.modules.pop("anywidget")
+        if kept:
+            sys.modules["anywidget"] = kept
+
+
 def check_tree_page(scratch):
     """The script, in Chromium, with messages carried to and fro as a kernel does."""
     sys.path.insert(0, str(SOURCE / "tests" / "lib"))
@@ -430,6 +460,7 @@ def main():
         check_methods(tree, scratch)
         check_display(tree)
         check_tree()
+        check_tree_of_anywidget()
         check_tree_page(scratch)
         check_errors(tree, scratch)
         gc.collect()
