@@ -2,6 +2,7 @@
 """Rows of typed columns, as liblocus answers with them: see Table."""
 import ctypes
 import html
+import math
 import operator
 
 from locus import _abi as abi
@@ -188,6 +189,36 @@ class Table:
         if not inner:
             return around
         return around.join(pandas.concat(inner, ignore_index=True).add_prefix(f"{below}."))
+
+    def plot(self, column=None, by=None, top=20, ax=None):
+        """Bars of a column (None: the first of percent, else of numbers) for the first top rows, named by another (None: the first of
+        texts), with matplotlib. Returns the Axes, which is ax where one is given. What is not known has no bar.
+
+        >>> session.ask("vars").plot().get_xlabel()  # doctest: +SKIP
+        'share'
+        """
+        kinds = {name: self._kind(at) for name, at in self._at.items()}
+
+        def first(*wanted):
+            found = [name for kind in wanted for name in kinds if kinds[name] == kind]
+            if not found:
+                raise ValueError(f"no column of {' or '.join(wanted)}: there are {', '.join(kinds) or 'none'}")
+            return found[0]
+        column, by = column or first("percent", "number", "count"), by or first("text")
+        n = min(self._n, max(int(top), 0))
+        for name in (column, by):
+            if name not in kinds:
+                raise KeyError(f"there is no column '{name}'; there are: {', '.join(kinds) or 'none'}")
+        values = [math.nan if v is None else float(v) for v in self._list(self._at[column], 0, n)]
+        names = ["" if v is None else str(v) for v in self._list(self._at[by], 0, n)]
+        if ax is None:
+            import matplotlib.pyplot
+            ax = matplotlib.pyplot.subplots(figsize=(8, 1 + 0.28 * n))[1]
+        ax.barh(range(n), values)
+        ax.set_yticks(range(n), [name if len(name) <= 60 else name[:59] + "\N{HORIZONTAL ELLIPSIS}" for name in names])
+        ax.invert_yaxis()
+        ax.set_xlabel(f"{column}, %" if kinds[column] == "percent" else column)
+        return ax
 
     # --- display ---
 

@@ -11,9 +11,11 @@ import os
 import sys
 import weakref
 
+from . import _library as library
 from ._tables import escaped
 
 N_STATIC, N_CHILDREN, N_ROWS, N_TABLE = 400, 200, 500, 100  # nodes without script; shown below one; in all; chosen ones in the table
+N_BYTES = 120000  # of rows in a message, the table apart
 OPEN_DEPTH = 3  # levels that are open at first
 OPEN_LEAST = 1  # percent of the total: of these levels only what has so much is open
 TARGET = "locus.tree"  # of comms
@@ -89,12 +91,8 @@ class Tree:
     """
 
     def __init__(self, frame, column=None, height=400):
-        at = frame._column(column)
-        pair = frame._call("frame_column_pair", at)
-        names = frame.all_columns
-        is_own = column is None and frame.sums(names[at]) == "exclusive" and pair < len(names)
-        self.of, self.height, self.column = frame, height, names[pair if is_own else at]
-        self._values = frame.values(self.column)
+        self.of, self.height, self.column = frame, height, self._inclusive(frame, column)
+        self._values = frame.values(self.column) if self.column else [math.nan] * len(frame)
         self._missing = frame.attribute("missing") if "missing" in frame.attributes else None
         self._roots = self._sorted(frame.roots)
         costs = [abs(self._value(n)) for n in self._roots]
@@ -104,10 +102,21 @@ class Tree:
         self._most = max((abs(float(min(known))), abs(float(max(known))))) if len(known) else 0
         self._nodes, self._hidden, self._focus, self._least = [], set(), None, 0.0
         self._found, self._sort, self._handlers = set(), None, []
-        self._text, self._widget, self.id = "", None, f"locus-{id(self):x}"
+        self._text, self._widget, self.id = "", None, "locus-" + os.urandom(8).hex()
         self._open, self._below_of = set(), {}
         self._open_first(self._roots, OPEN_DEPTH)
         _shown[self.id] = self
+
+    @staticmethod
+    def _inclusive(frame, column):
+        """The column to show: the inclusive one of a pair, if none is asked for; "": there is none."""
+        names = frame.all_columns
+        if column is None and not names:
+            return ""
+        at = frame._column(column)
+        pair = frame._call("frame_column_pair", at)
+        is_own = column is None and frame.sums(names[at]) == "exclusive" and pair < len(names)
+        return names[pair if is_own else at]
 
     # --- the tree ---
 
@@ -255,7 +264,8 @@ class Tree:
             self.choose([rows[min(max(at, 0), len(rows) - 1)]])
 
     def handle(self, message):
-        """Does what a page says was done ({"do": "choose", "node": 3, ...}) and returns what it is to show."""
+        """Does what a page says was done ({"do": "choose", "node": 3, ...}) and returns what it is to show; nothing is done where that
+        makes no sense."""
         do, node = message.get("do"), message.get("node")
         last = self._nodes[-1] if self._nodes else None
         self._is_quiet = True
@@ -276,6 +286,8 @@ class Tree:
                 self._sort = (message.get("by"), self._sort is not None and self._sort == (message.get("by"), False))
             elif do in ("focus", "hide", "back"):
                 {"focus": lambda: self.focus(node), "hide": self.hide, "back": self.back}[do]()
+        except (TypeError, ValueError, IndexError):  # of a page of another time, or of somebody else
+            pass
         finally:
             self._is_quiet = False
         return self.html()
@@ -300,8 +312,11 @@ class Tree:
         if set(self._below(top)) == chosen:
             name = self._texts[0][top].replace("\\", "\\\\").replace('"', '\\"')
             short = f'[{{"name": "{name}"}}, "*"]'
-            if set(map(int, self.of.find(short))) == chosen:
-                return short
+            try:
+                if set(map(int, self.of.find(short))) == chosen:
+                    return short
+            except library.Error:  # the name is no pattern: operator()(
+                pass
         return self.of.select(self._nodes)
 
     @property
@@ -371,7 +386,12 @@ class Tree:
     def html(self):
         """What a page with a kernel shows."""
         self._chosen = set(self._nodes)
-        rows = "".join(self._row(*row) for row in self._rows())
+        made, n_left, room = [], 0, N_BYTES
+        for row in self._rows():
+            text = self._row(*row) if room > 0 else ""
+            made.append(text)
+            room, n_left = room - len(text.encode("utf-8", "replace")), n_left + (not text)
+        rows = "".join(made) + (self._row(None, 0, n_left) if n_left else "")
         trail = [f"{len(self._hidden)} hidden"] if self._hidden else []
         trail += [f"least share {self._least:g} %"] if self._least else []
         trail += ["focus: " + self._texts[0][self._focus]] if self._focus is not None else []
@@ -429,7 +449,7 @@ class Tree:
         return made
 
     def __repr__(self):
-        return self.of.tree(self.column)
+        return self.of.tree(self.column) if self.column else repr(self.of)
 
 
 def _number(value):

@@ -295,10 +295,19 @@ def check_tree():
     expect(all(word in text for word in ("waldo \N{BLACK LEFT-POINTING TRIANGLE}", "grault \N{BLACK RIGHT-POINTING TRIANGLE}", "+30", "-30")),
            f"a difference: {text}")
     refused("a node that is not there", IndexError, "", tree.choose, [99])
+    for message in ({"do": "choose"}, {"do": "open", "node": 99}, {"do": "least", "percent": "much"}, {"do": "nothing"}, {}):
+        expect("role=\"tree\"" in tree.handle(message), f"{message}")
+    for name in ("operator()(int, char*)", "operator[](", "*x", "a\\", "x\ny", 'a "b"', "\N{GRINNING FACE}"):
+        odd = locus.Frame.from_literal([{"frame": {"name": "top"}, "metrics": {"time": 1.0}, "children": [
+            {"frame": {"name": name}, "metrics": {"time": 2.0}, "children": [{"frame": {"name": "g"}, "metrics": {"time": 1.0}}]}]}])
+        chosen = odd.show().choose([odd.names.index(name)], whole=True)
+        expect(sorted(odd.find(chosen.query)) == sorted(chosen.nodes), f"{name}: {chosen.query}")
+    bare = locus.Frame.from_literal([{"frame": {"name": "f"}, "metrics": {}}])
+    expect("<b>f</b>" in bare.show().html() and "f" in repr(bare.show()), "a frame without columns")
     wide = locus.Frame.from_literal([{"frame": {"name": "top"}, "metrics": {"time": 1.0}, "children": [
-        {"frame": {"name": f"a function with a name {n}"}, "metrics": {"time": float(n % 97)}} for n in range(20000)]}])
+        {"frame": {"name": f"a function with a name {n} " + "of a template " * 8}, "metrics": {"time": float(n % 97)}} for n in range(20000)]}])
     big = wide.show()
-    expect(len(big._repr_html_()) < 200000 and len(big.html()) < 200000 and "19800 more, with less" in big.html(),
+    expect(len(big._repr_html_()) < 200000 and len(big.html()) < 200000 and " more, with less" in big.html(),
            f"a wide tree: {len(big._repr_html_())} and {len(big.html())} characters")
 
 

@@ -281,6 +281,37 @@ def check_display(path, scratch):
         expect(made[0]["variable"] == "<b>&" and "<b>&" in "".join(tags.texts) and "<b>" not in made._repr_html_(), made._repr_html_())
 
 
+def check_plot(path):
+    """Bars are the first rows', as matplotlib or what stands for it is told to draw them."""
+    class Axes:
+        said = {}
+
+        def __getattr__(self, name):
+            return lambda *what: self.said.update({name: what})
+    answer, axes = locus.Session(path).ask("vars"), Axes()
+    expect(answer.plot(top=3, ax=axes) is axes, "plot returns other axes")
+    n = min(3, len(answer))
+    expect(list(axes.said["barh"][1]) == [answer[i]["share"] for i in range(n)] and axes.said["set_xlabel"] == ("share, %",) and
+           list(axes.said["set_yticks"][1]) == [answer[i]["variable"] for i in range(n)], f"drawn: {axes.said}")
+    answer.plot("samples", "class", ax=axes)
+    expect(list(axes.said["barh"][1])[:n] == [answer[i]["samples"] for i in range(n)] and axes.said["set_xlabel"] == ("samples",), f"{axes.said}")
+    for column in ("shares", 3):
+        try:
+            answer.plot(column, ax=axes)
+            expect(False, f"there is no column {column}")
+        except KeyError:
+            pass
+    python = next((p for p in (sys.executable, "/usr/bin/python3") if subprocess.run(
+        [p, "-c", "import matplotlib"], check=False, capture_output=True).returncode == 0), None)
+    if not python:
+        print("SKIP (part): no matplotlib (python3-matplotlib)")
+        return
+    script = ("import matplotlib, sys; matplotlib.use('Agg'); sys.path.insert(0, sys.argv[1]); import locus; "
+              "ax = locus.Session(sys.argv[2]).ask('vars').plot(top=2); print(len(ax.patches), ax.get_xlabel())")
+    done = subprocess.run([python, "-c", script, str(SOURCE / "python"), str(path)], check=False, capture_output=True, text=True)
+    expect(done.stdout == f"{min(2, len(answer))} share, %\n", f"matplotlib: {done.stdout} {done.stderr}")
+
+
 def check_refusals(path):
     session = locus.Session(path)
 
@@ -378,6 +409,7 @@ def main():
         check_valgrind(found[1])
         check_leaks(found[0])
         check_display(found[0], scratch)
+        check_plot(found[0])
         check_refusals(found[0])
         check_states(found[0])
         check_others(scratch)

@@ -81,28 +81,22 @@ static uint8_t byte_at(const struct search *s, uintptr_t at)
     return python_fetch_sig(s->text->guarded, at, &byte, 1) ? byte : 0;
 }
 
-/* Whether the innermost frame is one indeed. The interrupted evaluation may not have filled its record yet: then the
- * record names whatever was there before. A frame of an earlier evaluation may have gone with its memory, unless it
- * lies in the used part of the thread's own stack of frames; a generator that is not running is none; and what lies in
- * the evaluation's own native frame may not have been filled either, so that nothing that it names is believed to be
- * there. src: CPython Python/ceval.c _PyEval_EvalFrameDefault, Include/cpython/pystate.h (datastack_top behind the
- * chunk) */
+/* Whether the innermost frame is one indeed. An evaluation that just begins may not have filled its record: frames
+ * above the top of the thread's stack of frames have gone, generators that do not run are none, and of one in the
+ * evaluation's own native frame nothing is believed.  src: CPython Python/ceval.c _PyEval_EvalFrameDefault */
 static bool is_frame(const struct search *s, uintptr_t frame)
 {
     const struct python_layout *layout = &s->api->layout;
-    uint64_t head[9];
+    uintptr_t at = s->thread + layout->thread_chunk, chunk = python_pointer_sig(s->text->guarded, at);
+    uint64_t head[9], n_bytes = chunk ? python_pointer_sig(s->text->guarded, chunk + 8) : 0;
+    bool is_within = frame >= s->path->start_sp && frame < s->path->frames[0].cfa;
     if (!is_evaluation(s->api, &s->path->frames[0]))
         return true;
-    uintptr_t chunk = python_pointer_sig(s->text->guarded, s->thread + layout->thread_chunk);
-    uintptr_t n_bytes = chunk ? python_pointer_sig(s->text->guarded, chunk + 8) : 0;
     if (frame >= chunk && frame - chunk < n_bytes)
-        return frame < python_pointer_sig(s->text->guarded, s->thread + layout->thread_chunk + 8);
-    if (frame >= s->path->start_sp && frame < s->path->frames[0].cfa) {
-        s->text->guarded = true;
-        return true;
-    }
-    return !(frame & 7) && python_fetch_sig(true, frame, head, sizeof head) &&
-           byte_at(s, frame + (uintptr_t)(intptr_t)layout->generator_state) == 0;
+        return frame < python_pointer_sig(s->text->guarded, at + 8);
+    s->text->guarded |= is_within;
+    return is_within || (!(frame & 7) && python_fetch_sig(true, frame, head, sizeof head) &&
+                         byte_at(s, frame + (uintptr_t)(intptr_t)layout->generator_state) == 0);
 }
 
 /* Adds a frame that the native frame number s->native executes. */
@@ -134,7 +128,6 @@ static enum finding find_by_c_frames(struct search *s, uintptr_t thread, bool *i
         uintptr_t frame = python_pointer_sig(is_guarded, record + layout->cframe_current);
         if (expected ? frame != expected : is_inner && !is_frame(s, frame))
             return UNFIT;
-        is_guarded = s->text->guarded;
         for (bool is_entry = false; !is_entry; frame = python_pointer_sig(is_guarded, frame + layout->frame_previous)) {
             found = !frame ? UNFIT : s->n == PYTHON_FRAMES_MAX ? FOUND : add_frame(s, frame);
             *is_over = s->n == PYTHON_FRAMES_MAX;
@@ -171,7 +164,6 @@ static enum finding find_by_trampolines(struct search *s)
         frame = python_pointer_sig(is_guarded, frame + layout->cframe_current);
     if (frame && !is_frame(s, frame))
         return UNFIT;
-    is_guarded = s->text->guarded;
     for (uint32_t n_beyond = 0; frame && n_beyond < UINT16_MAX;) {
         uint32_t first = s->n;
         for (; frame && byte_at(s, frame + layout->frame_owner) != PYTHON_C_STACK && n_beyond < UINT16_MAX;
