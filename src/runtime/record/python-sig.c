@@ -99,11 +99,11 @@ static bool is_frame(const struct search *s, uintptr_t frame)
                          byte_at(s, frame + (uintptr_t)(intptr_t)layout->generator_state) == 0);
 }
 
-/* Adds a frame that the native frame number s->native executes. */
+/* Adds a frame that the native frame number s->native executes; none of Python's lies on the native stack. */
 static enum finding add_frame(struct search *s, uintptr_t frame)
 {
-    bool is_bad = false;
-    uint64_t hash = frame & 7 ? 0 : python_place_sig(s->text, frame);
+    bool is_bad = false, is_native = frame >= s->path->start_sp && frame < s->path->frames[s->path->n_frames - 1].cfa;
+    uint64_t hash = frame & 7 || is_native ? 0 : python_place_sig(s->text, frame);
     uint32_t ref = hash && s->n < s->n_last && s->last[s->n].hash == hash
                        ? s->last[s->n].ref
                        : python_string_sig(s->text, frame, hash, &is_bad);
