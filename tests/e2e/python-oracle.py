@@ -3,7 +3,8 @@
 # needs: memfd
 """The functions of Python on the path of every sample are those that the interpreter's own tracing says were running, with the
 lines on which each called the next: generators, coroutines, recursion, exceptions, callbacks from C, code that is made anew at the
-same addresses, threads; and in interpreters within the interpreter the functions have the time that they took. With each interpreter that this machine has. Between two events of the tracing the truth is one of the two.
+same addresses, threads; and in interpreters within the interpreter the functions have the time that they took. And an evaluation that begins finds addresses of nothing on its stack. With each interpreter that this
+machine has. Between two events of the tracing the truth is one of the two.
 usage: python-oracle.py [SECONDS [INTERPRETER...]]"""
 import bisect
 import collections
@@ -46,6 +47,37 @@ thread.start()
 thread.join()
 """
 NESTED_OFF = 5  # points
+
+# Calls a function again and again over a stack that is full of the address of words that are no addresses.
+FILL = """#include <stdint.h>
+static uintptr_t nothing[1024];
+__attribute__((noinline)) static void fill(void)
+{
+    volatile uintptr_t below[1024];
+    for (int i = 0; i < 1024; i++)
+        below[i] = (uintptr_t)&nothing[512];
+}
+void call(void (*function)(void), long n)
+{
+    for (int i = 0; i < 1024; i++)
+        nothing[i] = (uintptr_t)0x5a5a << 48;
+    while (n-- > 0) {
+        fill();
+        function();
+    }
+}
+"""
+BEGIN = """import ctypes, sys, time
+call, n_calls = ctypes.CDLL(sys.argv[1]).call, 0
+def count():
+    global n_calls
+    n_calls += 1
+function, end, n = ctypes.CFUNCTYPE(None)(count), time.process_time() + float(sys.argv[2]), 0
+while time.process_time() < end:
+    call(function, ctypes.c_long(1000))
+    n += 1
+print(n_calls == 1000 * n)
+"""
 
 
 def run(*command):
@@ -189,6 +221,22 @@ def check_nested(python, scratch):
     return None
 
 
+def check_begin(python, scratch):
+    """A sentence if a program ends otherwise where samples come before an evaluation has filled its record."""
+    library, program = scratch / "fill.so", scratch / "begin.py"
+    program.write_text(BEGIN, encoding="utf-8")
+    if subprocess.run([python, "-c", "import ctypes"], check=False, capture_output=True).returncode:
+        print(f"SKIP (part): {python} has no ctypes")
+        return None
+    if not library.exists():
+        library.with_suffix(".c").write_text(FILL, encoding="ascii")
+        subprocess.run([os.environ.get("CC", "gcc").split()[-1], "-O2", "-shared", "-fPIC", library.with_suffix(".c"), "-o", library], check=True)
+    said = subprocess.run([BUILD / "hpcrun", "-e", "CPUTIME@200us", "-o", scratch / "b", python, program, library, "1.5"],
+                          check=False, capture_output=True, text=True)
+    return None if (said.returncode, said.stdout) == (0, "True\n") else \
+        f"{python}: over a stack of addresses of nothing: status {said.returncode}, {said.stdout}{said.stderr[-300:]}"
+
+
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3 if os.environ.get("LOCUS_TEST_FULL") else 1.5
     pythons = [pathlib.Path(path) for path in sys.argv[2:]] or interpreters()
@@ -197,7 +245,8 @@ def main():
         return 77
     with tempfile.TemporaryDirectory(prefix="locus-test.") as scratch:
         place = pathlib.Path(scratch)
-        sentences = [told for python in pythons for told in (check(python, seconds, place), check_nested(python, place))]
+        sentences = [told for python in pythons for told in (check(python, seconds, place), check_nested(python, place),
+                                                              check_begin(python, place))]
         wrong = [sentence for sentence in sentences if sentence]
     print("\n".join(f"FAIL: {sentence}" for sentence in wrong))
     return bool(wrong)

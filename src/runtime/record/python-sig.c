@@ -81,29 +81,29 @@ static uint8_t byte_at(const struct search *s, uintptr_t at)
     return python_fetch_sig(s->text->guarded, at, &byte, 1) ? byte : 0;
 }
 
-/* Whether the innermost frame is one indeed. An evaluation that just begins may not have filled its record: frames
- * above the top of the thread's stack of frames have gone, generators that do not run are none, and of one in the
- * evaluation's own native frame nothing is believed.  src: CPython Python/ceval.c _PyEval_EvalFrameDefault */
+/* Whether the innermost frame is one indeed. The interrupted evaluation may not have filled its record yet: then the
+ * record names a frame of an earlier one. That frame may have gone with its memory, unless it lies in the thread's own
+ * stack of frames, of which what is above the top has gone, or on its native stack; and a generator that is not running
+ * is none.  src: CPython Include/cpython/pystate.h (datastack_top behind the chunk) */
 static bool is_frame(const struct search *s, uintptr_t frame)
 {
     const struct python_layout *layout = &s->api->layout;
+    uint64_t head[9];
     uintptr_t at = s->thread + layout->thread_chunk, chunk = python_pointer_sig(s->text->guarded, at);
-    uint64_t head[9], n_bytes = chunk ? python_pointer_sig(s->text->guarded, chunk + 8) : 0;
-    bool is_within = frame >= s->path->start_sp && frame < s->path->frames[0].cfa;
-    if (!is_evaluation(s->api, &s->path->frames[0]))
+    uintptr_t n_bytes = chunk ? python_pointer_sig(s->text->guarded, chunk + 8) : 0;
+    if (!is_evaluation(s->api, &s->path->frames[0]) || (frame >= s->path->start_sp && frame < s->path->frames[0].cfa))
         return true;
     if (frame >= chunk && frame - chunk < n_bytes)
         return frame < python_pointer_sig(s->text->guarded, at + 8);
-    s->text->guarded |= is_within;
-    return is_within || (!(frame & 7) && python_fetch_sig(true, frame, head, sizeof head) &&
-                         byte_at(s, frame + (uintptr_t)(intptr_t)layout->generator_state) == 0);
+    return !(frame & 7) && python_fetch_sig(true, frame, head, sizeof head) &&
+           byte_at(s, frame + (uintptr_t)(intptr_t)layout->generator_state) == 0;
 }
 
-/* Adds a frame that the native frame number s->native executes; none of Python's lies on the native stack. */
+/* Adds a frame that the native frame number s->native executes. */
 static enum finding add_frame(struct search *s, uintptr_t frame)
 {
-    bool is_bad = false, is_native = frame >= s->path->start_sp && frame < s->path->frames[s->path->n_frames - 1].cfa;
-    uint64_t hash = frame & 7 || is_native ? 0 : python_place_sig(s->text, frame);
+    bool is_bad = false;
+    uint64_t hash = frame & 7 ? 0 : python_place_sig(s->text, frame);
     uint32_t ref = hash && s->n < s->n_last && s->last[s->n].hash == hash
                        ? s->last[s->n].ref
                        : python_string_sig(s->text, frame, hash, &is_bad);
@@ -245,7 +245,7 @@ static enum finding find_for_sample(struct thread_state *self)
     struct python_path *mine = &self->python;
     const struct unwind_path *path = &self->sample_path;
     uint32_t next = !mine->which;
-    bool is_guarded = python_trust_sig() == PYTHON_TRYING;
+    bool is_guarded = python_is_guarded_sig(path->n_frames ? path->frames[0].pc : 0);
     struct search s = {.api = python_api_sig(),
                        .path = path,
                        .text = &mine->text,
@@ -265,7 +265,7 @@ static enum finding find_for_sample(struct thread_state *self)
     mine->n_cut[next] = 0;
     if (s.n && (s.n == PYTHON_FRAMES_MAX || count_evaluations(&s, s.n_native)))
         mine->n_cut[next] = path->n_frames - s.n_native;
-    if (is_guarded && s.n)
+    if (s.n && python_trust_sig() == PYTHON_TRYING)
         python_set_trust_sig(PYTHON_READ);
     return found;
 }

@@ -119,6 +119,12 @@ const struct python_api *python_api_sig(void);
 enum python_trust python_trust_sig(void);
 void python_set_trust_sig(enum python_trust trust);
 
+/* Whether memory is to be read guarded for a thread at pc (0: none): while it is not trusted, and where an evaluation
+ * begins. That is its thread's last one before its record is filled, which then names what lay on the stack before,
+ * perhaps addresses of nothing. It fills it in its first instructions, _PyEval_EvalFrameDefault in CPython's
+ * Python/ceval.c (3.11 and 3.12: tstate->cframe before cframe.current_frame).  ctx: any */
+bool python_is_guarded_sig(uintptr_t pc);
+
 /* Reads memory; false when there is nothing to read. _pointer: a word; 0 then.  ctx: any */
 bool python_fetch_sig(bool guarded, uintptr_t at, void *to, size_t n_bytes);
 uintptr_t python_pointer_sig(bool guarded, uintptr_t at);
