@@ -459,6 +459,13 @@ class Frame(Familiar):
             raise Error.of(error)
         return at
 
+    def _inclusive(self, name):
+        """The number of a column; None: of the inclusive one, where the default one has such a pair."""
+        at = self._column(name)
+        pair = self._call("frame_column_pair", at)
+        is_own = name is None and _SUMS[self._call("frame_column_sums", at)] == "exclusive" and pair != library.NO_COLUMN
+        return pair if is_own else at
+
     @property
     def default_column(self):
         """The column that is meant where none is named."""
@@ -640,11 +647,7 @@ class Frame(Familiar):
         """
         column, share, start = metric or column, share if threshold is None else threshold, start if start_node is None else start_node
         pointer, n = ctypes.POINTER(ctypes.c_uint32)(), ctypes.c_size_t()
-        at = self._column(column)
-        pair = self._call("frame_column_pair", at)
-        if column is None and _SUMS[self._call("frame_column_sums", at)] == "exclusive" and pair != library.NO_COLUMN:
-            at = pair
-        self._check("frame_hot_path", at, None, abi.FRAME_NONE if start is None else self._known(start), share, pointer, n)
+        self._check("frame_hot_path", self._inclusive(column), None, abi.FRAME_NONE if start is None else self._known(start), share, pointer, n)
         return [Node(number, self) for number in library.taken(pointer, n.value)]
 
     def save(self, path):

@@ -91,12 +91,13 @@ class Tree:
     """
 
     def __init__(self, frame, column=None, height=400):
-        self.of, self.height, self.column = frame, height, self._inclusive(frame, column)
+        self.of, self.height, self.column = frame, height, ""
+        if column is not None or frame.all_columns:
+            self.column = frame.all_columns[frame._inclusive(column)]
         self._values = frame.values(self.column) if self.column else [math.nan] * len(frame)
         self._missing = frame.attribute("missing") if "missing" in frame.attributes else None
         self._roots = self._sorted(frame.roots)
-        costs = [abs(self._value(n)) for n in self._roots]
-        self._total = sum(costs)
+        self._total = sum(abs(self._value(n)) for n in self._roots)
         known = self._values[self._values == self._values] if hasattr(self._values, "dtype") else [v for v in self._values if v == v]
         self._is_signed = self._missing is not None or bool(len(known)) and min(known) < 0
         self._most = max((abs(float(min(known))), abs(float(max(known))))) if len(known) else 0
@@ -106,17 +107,6 @@ class Tree:
         self._open, self._below_of = set(), {}
         self._open_first(self._roots, OPEN_DEPTH)
         _shown[self.id] = self
-
-    @staticmethod
-    def _inclusive(frame, column):
-        """The column to show: the inclusive one of a pair, if none is asked for; "": there is none."""
-        names = frame.all_columns
-        if column is None and not names:
-            return ""
-        at = frame._column(column)
-        pair = frame._call("frame_column_pair", at)
-        is_own = column is None and frame.sums(names[at]) == "exclusive" and pair < len(names)
-        return names[pair if is_own else at]
 
     # --- the tree ---
 
@@ -158,7 +148,7 @@ class Tree:
         return made
 
     def _rows(self):
-        """What is shown: (node, depth), or (None, depth, number) for the nodes that have no room."""
+        """What is shown: (node, depth, the nodes above), or (None, depth, how many) for those that have no room."""
         made, roots = [], self._roots if self._focus is None else [self._focus]
         waiting = [(n, 0, frozenset()) for n in reversed([n for n in roots if self._is_kept(n)])]
         while waiting and len(made) < N_ROWS:
