@@ -261,10 +261,17 @@ static void look_around(struct companion *c, int64_t now_ms)
         c->tick_ms = TICK_MAX_MS;
 }
 
+/* Whether the job makes a file of the measurement. A topology that waits for room does not count: it may wait long. */
+static bool is_writer(const struct companion *c, const struct companion_job *job)
+{
+    return job->kind == JOB_WRITE || job->kind == JOB_CHECKPOINT || job->kind == JOB_GATHER || job->kind == JOB_NOTES ||
+           (job->kind == JOB_TOPOLOGY && (job->pid || !c->room_until_ms));
+}
+
 static bool is_writing(const struct companion *c)
 {
     for (const struct companion_job *job = c->jobs; job; job = job->next)
-        if (job->kind == JOB_WRITE || job->kind == JOB_CHECKPOINT || job->kind == JOB_GATHER || job->kind == JOB_NOTES)
+        if (is_writer(c, job))
             return true;
     bool is_ending = c->sched_pid > 0 && c->sched_fd < 0;
     return is_ending || companion_has_notes(c);

@@ -177,9 +177,15 @@ static bool job_start(struct companion *c, struct companion_job *job)
     return true;
 }
 
+/* So many of these at a time. The topology is soon done, and a launcher waits for it. */
+static bool takes_turns(enum job_kind kind)
+{
+    return kind == JOB_MODULE || kind == JOB_PREPARE;
+}
+
 static bool is_queued_kind(enum job_kind kind)
 {
-    return kind == JOB_MODULE || kind == JOB_PREPARE || kind == JOB_TOPOLOGY;
+    return takes_turns(kind) || kind == JOB_TOPOLOGY;
 }
 
 /* How many small jobs may run at a time: the program keeps a processor for itself. */
@@ -195,7 +201,7 @@ static int n_parallel(const struct companion *c)
 static bool must_wait(const struct companion *c, const struct companion_job *job, int n_running)
 {
     if (is_queued_kind(job->kind))
-        return c->room_until_ms || n_running >= n_parallel(c);
+        return c->room_until_ms || (takes_turns(job->kind) && n_running >= n_parallel(c));
     return job->kind == JOB_WRITE && job->process->is_checkpointing;
 }
 
@@ -206,12 +212,12 @@ static void start_waiting(struct companion *c)
     int n_running = 0;
     bool can_fork = true;
     for (const struct companion_job *job = c->jobs; job; job = job->next)
-        n_running += job->pid != 0 && !job->has_ended && is_queued_kind(job->kind);
+        n_running += job->pid != 0 && !job->has_ended && takes_turns(job->kind);
     for (struct companion_job *job = c->jobs; job; job = job->next) {
         if (job->pid != 0 || job->has_ended || must_wait(c, job, n_running) || (!can_fork && job->kind != JOB_WRITE))
             continue;
         can_fork = job_start(c, job) && can_fork;
-        n_running += can_fork && is_queued_kind(job->kind);
+        n_running += can_fork && takes_turns(job->kind);
     }
 }
 

@@ -24,4 +24,11 @@ for event in FAULTS@1 FAULTS@ring; do
     expect_status 0 timeout 60 "$builddir/hpcprof" -q -o "$scratch/db" "$scratch/m"
     expect_status 0 python3 "$srcdir/tests/lib/check-cpus.py" "$builddir/hpcquery" "$scratch/db" "$scratch/truth"
 done
+
+# The topology is known to who reads at once, however long reading it took. hwloc reads the pipe in place of the machine.
+mkfifo "$scratch/machine"
+(sleep 1 && cat "$scratch"/m/topology-*.xml >"$scratch/machine") &
+expect_status 0 env HWLOC_XMLFILE="$scratch/machine" timeout 60 "$builddir/hpcrun" -e FAULTS@1 -o "$scratch/slow" "$scratch/pinned" "$first" "$second"
+expect_status 0 timeout 60 "$builddir/hpcprof" -q -o "$scratch/slow-db" "$scratch/slow"
+expect_status 0 python3 "$srcdir/tests/lib/check-cpus.py" "$builddir/hpcquery" "$scratch/slow-db" "$scratch/truth"
 finish
