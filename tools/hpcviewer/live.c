@@ -250,16 +250,20 @@ bool live_view_answer(struct live_view *live, const char *question, struct buf *
     return true;
 }
 
-int live_answer_opening(struct served *served, const char *question, struct buf *out, struct error *err)
+bool live_answer_opening(struct served *served, const char *question, struct buf *out)
 {
-    if (!strstr(question, "\"report\":\"opening\""))
-        return error_set(err, ERR_NOT_FOUND, "it is still being opened");
-    served->is_left |= !served->session && strstr(question, "\"end\":true");
+    json_t *asked = json_loads(question, JSON_REJECT_DUPLICATES, NULL);
+    const char *report = json_string_value(json_object_get(asked, "report"));
+    bool is_opening = report && strcmp(report, "opening") == 0, is_end = json_is_true(json_object_get(asked, "end"));
+    json_decref(asked);
+    if (!is_opening)
+        return false;
+    served->is_left |= !served->session && is_end;
     const char *slash = served->path ? strrchr(served->path, '/') : NULL;
-    buf_printf(out, "{\"open\": %s, \"share\": %.3f", served->session ? "true" : "false",
-               served->all ? (double)served->done / (double)served->all : 0);
+    buf_printf(out, "{\"open\": %s, \"ended\": %s, \"share\": %.3f", served->session ? "true" : "false",
+               served->is_left ? "true" : "false", served->all ? (double)served->done / (double)served->all : 0);
     json_put_text_at(out, "path", slash ? slash + 1 : served->path ? served->path : "");
     json_put_text_at(out, "doing", served->doing ? served->doing : "");
     buf_append(out, "}", 1);
-    return 0;
+    return true;
 }

@@ -195,8 +195,10 @@ static int serve_on(struct served *served, struct http *http, struct door *door,
 static int ask(void *context, const char *question, struct buf *out, struct error *err)
 {
     struct served *served = context;
-    if (!served->session || strstr(question, "\"report\":\"opening\""))
-        return live_answer_opening(served, question, out, err);
+    if (live_answer_opening(served, question, out))
+        return 0;
+    if (!served->session)
+        return error_set(err, ERR_NOT_FOUND, "it is still being opened");
     if (live_view_answer(served->live, question, out))
         return 0;
     return session_ask_packed(served->session, question, out, err);

@@ -38,8 +38,8 @@ int live_view_wait_ms(const struct live_view *live);
  * question is another one */
 bool live_view_answer(struct live_view *live, const char *question, struct buf *out);
 /* Answers what a page asks first: whether there is something to be looked at, {"report":"opening"}, and with
- * "end":true that it is not waited for.  err: ERR_NOT_FOUND (it asks for something else) */
-int live_answer_opening(struct served *served, const char *question, struct buf *out, struct error *err);
+ * "end":true that it is not waited for. The answer is JSON. false: the question is another one */
+bool live_answer_opening(struct served *served, const char *question, struct buf *out);
 /* NULL is allowed. */
 void live_view_end(struct live_view *live);
 

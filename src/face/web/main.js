@@ -287,22 +287,27 @@ addStyle(STYLE);
 async function waitUntilOpen() {
     const opening = (/** @type {object} */ more) => fetchBytes(JSON.stringify({report: "opening", ...more})).then((bytes) => JSON.parse(new TextDecoder().decode(bytes)));
     const words = make("p", ""), bar = attributes(make("progress", ""), {max: "1", "aria-label": "How far it has been read"});
-    let hasEnded = false;
+    let isLeft = false, wake = () => {};
     const end = button("Cancel", () => {
-        hasEnded = true;
-        opening({end: true}).catch(() => undefined);
-        byId("first").replaceChildren(attributes(make("p", "failed over", "The reading was ended, and hpcviewer with it."), {role: "alert"}));
+        isLeft = true;
+        wake();
     });
     const box = attributes(make("div", "", words, bar, end), {id: "opening", role: "group", "aria-label": "A large recording is being opened"});
-    for (let now = await opening({}); !now.open; now = await opening({}).catch((error) => (hasEnded ? {open: true} : Promise.reject(error)))) {
-        if (!hasEnded && !box.isConnected)
+    for (let now = await opening({}); !now.open; now = await opening(isLeft ? {end: true} : {})) {
+        if (now.ended) {
+            document.title = "Locus";
+            byId("first").replaceChildren(attributes(make("p", "failed over", "The reading was ended, and hpcviewer with it."), {role: "alert"}));
+            return false;
+        }
+        if (!box.isConnected)
             byId("first").replaceChildren(box);
         words.textContent = `${now.path}: ${now.doing}, ${Math.floor(100 * now.share)} %`;
         bar.setAttribute("value", now.share);
-        document.title = hasEnded ? "Locus" : `${Math.floor(100 * now.share)} % ${now.path}`;
-        await new Promise((resolve) => setTimeout(resolve, 250));
+        document.title = `${Math.floor(100 * now.share)} % ${now.path}`;
+        if (!isLeft)
+            await new Promise((resolve) => setTimeout(wake = () => resolve(undefined), 250));
     }
-    return !hasEnded;
+    return true; // what was read before Cancel came is shown
 }
 
 async function start() {
