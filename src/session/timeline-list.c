@@ -285,14 +285,14 @@ int time_make_events(struct timeline *timeline, const struct request *request, s
 /* --- a stay --- */
 
 static const struct column stay_columns[] = {
-    {"row", NULL, CELL_COUNT},           {"from_ns", NULL, CELL_SPAN},     {"to_ns", NULL, CELL_SPAN},
-    {"from", NULL, CELL_TEXT},           {"to", NULL, CELL_TEXT},          {"state", NULL, CELL_TEXT},
-    {"task", NULL, CELL_TEXT},           {"task_row", NULL, CELL_COUNT},   {"cpu", NULL, CELL_COUNT},
-    {"cpu_row", NULL, CELL_COUNT},       {"ran_ns", NULL, CELL_SPAN},      {"waited_ns", NULL, CELL_SPAN},
-    {"waited_from_ns", NULL, CELL_SPAN}, {"waker", NULL, CELL_TEXT},       {"waker_row", NULL, CELL_COUNT},
-    {"waker_cpu", NULL, CELL_COUNT},     {"woken_ns", NULL, CELL_SPAN},    {"then", NULL, CELL_TEXT},
-    {"before", NULL, CELL_TEXT},         {"before_row", NULL, CELL_COUNT}, {"next", NULL, CELL_TEXT},
-    {"next_row", NULL, CELL_COUNT},
+    {"row", NULL, CELL_COUNT},           {"from_ns", NULL, CELL_SPAN},      {"to_ns", NULL, CELL_SPAN},
+    {"from", NULL, CELL_TEXT},           {"to", NULL, CELL_TEXT},           {"state", NULL, CELL_TEXT},
+    {"task", NULL, CELL_TEXT},           {"task_row", NULL, CELL_COUNT},    {"cpu", NULL, CELL_COUNT},
+    {"cpu_row", NULL, CELL_COUNT},       {"ran_ns", NULL, CELL_SPAN},       {"waited_ns", NULL, CELL_SPAN},
+    {"waited_from_ns", NULL, CELL_SPAN}, {"waker", NULL, CELL_TEXT},        {"waker_row", NULL, CELL_COUNT},
+    {"waker_cpu", NULL, CELL_COUNT},     {"woken_ns", NULL, CELL_SPAN},     {"then", NULL, CELL_TEXT},
+    {"before", NULL, CELL_TEXT},         {"before_row", NULL, CELL_COUNT},  {"next", NULL, CELL_TEXT},
+    {"next_row", NULL, CELL_COUNT},      {"before_state", NULL, CELL_TEXT},
 };
 
 /* What a row did at a time, on the clock of its levels: a stay, or what lies between two of them. */
@@ -337,20 +337,30 @@ static struct level_stay neighbour(const struct time_stream *of, size_t cpu_row,
     return found;
 }
 
-/* The name and the row of who ran on a CPU before, or then; the idle task has a name alone. */
+/* The name at a time, and the row, of who ran on a CPU before, or then; the idle task has a name alone. */
 static void put_neighbour(struct table *table, const struct time_stream *of, const struct level_stay *stay,
-                          bool is_idle)
+                          int64_t t_ns, bool is_idle)
 {
     bool is_task = stay->part == LEVEL_RUNNING && stay->key != 0;
     is_idle |= stay->part == LEVEL_RUNNING && stay->key == 0;
     if (is_task)
-        put_task_name(table, of->stream, stay->key, time_add(stay->from_ns, of->stream->offset_ns));
+        put_task_name(table, of->stream, stay->key, time_add(t_ns, of->stream->offset_ns));
     else
         table_put_text(table, is_idle ? "<idle>" : NULL);
     if (is_task)
         put_row_of(table, of, LEVEL_TASK, stay->key);
     else
         table_put_absent(table);
+}
+
+/* What became of who ran before. */
+static void put_before_state(struct table *table, const struct levels *levels, const struct level_stay *before)
+{
+    bool is_task = before->part == LEVEL_RUNNING && before->key != 0;
+    size_t row = is_task ? levels_find(levels, LEVEL_TASK, before->key) : SIZE_MAX;
+    struct level_stay own = stay_beside(levels, row, before->to_ns, true);
+    bool is_known = own.part == LEVEL_RUNNING && own.state;
+    table_put_borrowed(table, is_known ? schedule_state_name(own.state) : NULL);
 }
 
 static const char *state_of(const struct level_row *row, const struct level_stay *stay)
@@ -442,7 +452,10 @@ int time_make_stay(struct timeline *timeline, const struct request *request, str
     table_put_if(table, is_run, stay.to_ns - stay.from_ns);
     put_wait(table, timeline, at.of, &wait, task);
     table_put_borrowed(table, is_run && own.part == LEVEL_RUNNING && own.state ? schedule_state_name(own.state) : NULL);
-    put_neighbour(table, at.of, &before, is_run && before.part == LEVEL_PARTS && stay.from_ns > levels->begin_ns);
-    put_neighbour(table, at.of, &next, has_next && next.part == LEVEL_PARTS && stay.to_ns < levels->end_ns);
+    put_neighbour(table, at.of, &before, before.to_ns,
+                  is_run && before.part == LEVEL_PARTS && stay.from_ns > levels->begin_ns);
+    put_neighbour(table, at.of, &next, next.from_ns,
+                  has_next && next.part == LEVEL_PARTS && stay.to_ns < levels->end_ns);
+    put_before_state(table, levels, &before);
     return 0;
 }

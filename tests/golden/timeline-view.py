@@ -518,6 +518,12 @@ def check_panel(page, runs, begin):
     page.wait(f"document.querySelector('.time-stay dd')?.textContent === 'running' && document.querySelector('.time-stay').innerText.includes({json.dumps(run['name'])})", 20)
     facts = page.value("Object.fromEntries([...document.querySelectorAll('.time-stay dt')].map((each) => [each.textContent, each.nextElementSibling.textContent]))")
     expect(facts["task"] == run["name"] and facts["state"] == "running" and facts["from"] == f"{run['from_ns'] // 10**9}.{run['from_ns'] % 10**9:09d}" and facts["then"] == run["then"], f"{facts} is not {run}")
+    seats = [{"stream": 0, "number": run["cpu"], "node": 3}]
+    nodes = page.value(f"[[], {json.dumps(seats)}, [{{stream: 0, number: -1}}]].map((topology) => nodeText({{head: {{topology}}, number: () => 0}}, 0, {run['cpu']}))")
+    expect(facts["node"] == nodes[0] and "takes a topology" in nodes[0] and nodes[1:] == ["NUMA node 3", "not in the topology"], f"nodes {facts['node']}, {nodes}")
+    before = next((each for each in runs if each["cpu"] == run["cpu"] and each["to_ns"] == run["from_ns"]), None)
+    wanted = before and (("displaced", before["name"]) if before["then"] == "preempted" else ("before it", f"{before['name']}, then {before['then']}"))
+    expect(not wanted or facts.get(wanted[0]) == wanted[1], f"{facts} came behind {before}")
     page.value("location.hash = location.hash.replace('layout=split:80,', 'layout=')")
     drawn(page)
     seen = page.value("""[".time-stay dd", ".time-list .grid-head > :nth-child(8)"].map((each) => { const box = document.querySelector(each).getBoundingClientRect(), panel = document.getElementById("panel-timeline").getBoundingClientRect();
@@ -554,6 +560,7 @@ def check_first_view(page):
     """A recording whose samples are the scheduler's events has nothing to show but its time line."""
     for names, functions, alone in ((["<not data-centric>"], 1, True), ([], 0, True), (["a", "<not data-centric>"], 1, False)):
         found = page.value(f"isTimeAlone({{vars: {{n: {len(names)}, text: (key, i) => {json.dumps(names)}[i]}}, functions: {{n: {functions}}}}}, streamsNow())")
+        expect(not page.value("document.querySelector('.list').checkVisibility()"), "the list of nothing is shown")
         expect(found == alone, f"with {names} and {functions} functions the time line is {'' if found else 'not '}all there is")
 
 
@@ -584,6 +591,13 @@ def check_keys(page):
         expect(abs((near["to"] - near["from"]) - grows * span) < 4, f"{keys} shows {near}")
         again = press(page, *back)
         expect(abs(again["from"] - first) < 4 and abs(again["to"] - last) < 4, f"{back} shows {again}")
+    before, at = words(page), first + span // 4
+    page.value(f"wantTime({{at: {at}}}); timeParts.rows.zoom(0.5); timeParts.rows.zoom(0.5)")  # within one frame
+    drawn(page)
+    near = words(page)
+    expect(abs((near["to"] - near["from"]) - span / 4) < 4 and abs(4 * (at - near["from"]) - (near["to"] - near["from"])) < 16, f"two zooms at {at} show {near}")
+    page.value(f"wantTime({{from: {before['from']}, to: {before['to']}, at: {before['at']}}})")
+    drawn(page)
     for key, code, part in (("d", "KeyD", 0.25), ("a", "KeyA", -0.25), ("ArrowRight", "", 0.1), ("ArrowLeft", "", -0.1)):
         before = words(page)
         now = press(page, key, code)

@@ -209,6 +209,7 @@ def check_stays(path, streams):
     base, rows = streams["from_ns"], {(row["kind"], row["number"]): row["row"] for row in streams["rows"]}
     runs = sched("runs", "--top", "0", path)
     wakings = [event for event in sched("events", "--top", "0", "--event", "sched_waking", path)]
+    ended = {(run["cpu"], run["to_ns"]): run for run in runs}
     for run in runs[3::max(1, len(runs) // 20)]:
         if run["to_ns"] is None or run["to_ns"] <= run["from_ns"]:
             continue
@@ -223,6 +224,9 @@ def check_stays(path, streams):
             woken = [event for event in wakings if event["time_ns"] == run["from_ns"] - run["latency_ns"] and f"pid={run['tid']} " in event["info"]]
             expect(woken and task["waker_cpu"] == woken[0]["cpu"] and task["woken_ns"] == woken[0]["time_ns"] - base, f"{task}: woken by {woken}")
             expect((task["waker"], task["waker_cpu"]) == (run["waker_name"], run["waker_cpu"]), f"{task}: woken by {run}")
+        last = ended.get((run["cpu"], run["from_ns"]))
+        if last:
+            expect((task["before"], task["before_state"]) == (last["name"], last["then"]), f"{task} comes behind {last}")
         if run["next_tid"]:
             expect(task["next"].endswith(f":{run['next_tid']}") and task["next_row"] == rows["task", run["next_tid"]], f"{task}: then {run}")
         if run["off_ns"] and not run["latency_ns"] and task["waited_ns"]:

@@ -165,7 +165,7 @@ export class EventList {
      */
     columns(first) {
         const ranks = new Float64Array(0);
-        return EVENT_COLUMNS.filter(([key]) => first.columns.has(key)).map(([key, title, width, classes]) => ({key, title, width, classes, ranks, help: title, cell: (i) => {
+        return EVENT_COLUMNS.filter(([key]) => first.columns.has(key) && (key !== "stream" || this.streams?.head.streams.length > 1)).map(([key, title, width, classes]) => ({key, title, width, classes, ranks, help: title, cell: (i) => {
             const found = this.eventAt(i), column = found?.answer.columns.get(key);
             if (!found || !column)
                 return "\u2026";

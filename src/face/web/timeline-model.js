@@ -106,11 +106,16 @@ export function windowIn(from, to, length) {
     return {from: start, to: start + span};
 }
 
-/** @param {number} length */
-export function windowNow(length) {
-    const {from, to} = timeWords();
+/**
+ * @param {number} length
+ * @param {Words} words
+ */
+export function windowNow(length, {from, to} = timeWords()) {
     return windowIn(Number.isNaN(from) ? 0 : from, Number.isNaN(to) ? length : to, length);
 }
+
+/** The words that are asked for, if not yet shown: keys come faster than frames. */
+export const wordsWanted = () => (wantedFrom === state.time ? {...timeWords(), ...wantedWords} : timeWords());
 
 /**
  * Goes to a window; the whole is said by saying nothing.

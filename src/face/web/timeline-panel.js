@@ -20,6 +20,17 @@ const KEYS_LISTED = 10;
  * @property {(arrow: Arrow | null) => void} arrow
  */
 
+/**
+ * The memory node of a CPU, as the topology has it, or where to give one.
+ * @param {Answer} streams
+ * @param {number} row of the same recording
+ * @param {number} cpu
+ */
+function nodeText(streams, row, cpu) {
+    const seats = (streams.head.topology || []).filter((/** @type {any} */ each) => each.stream === streams.number("stream", row)), seat = seats.find((/** @type {any} */ each) => each.number === cpu);
+    return seat ? `NUMA node ${seat.node ?? "?"}` : seats.length ? "not in the topology" : "not known: \u201cRecordings\u2026\u201d takes a topology";
+}
+
 export class TimePanel {
     /** @param {PanelOwner} owner */
     constructor(owner) {
@@ -109,18 +120,19 @@ export class TimePanel {
     /** @param {Answer} answer */
     drawStay(answer) {
         const number = (/** @type {string} */ key) => answer.number(key, 0), text = (/** @type {string} */ key) => answer.text(key, 0);
-        const from = number("from_ns"), to = number("to_ns"), row = number("row"), woken = number("woken_ns"), wakerRow = number("waker_row"), isDisplaced = text("state") === "preempted";
+        const from = number("from_ns"), to = number("to_ns"), row = number("row"), woken = number("woken_ns"), wakerRow = number("waker_row"), isDisplaced = text("state") === "preempted", hasDisplaced = text("before_state") === "preempted";
         /** @type {Child[][]} */ const pairs = [["state", text("state")], ["task", this.jump(number("task_row"), from, text("task"))]];
         const add = (/** @type {string} */ label, /** @type {boolean} */ isKnown, /** @type {Child} */ words) => isKnown && pairs.push([label, words]);
         add("CPU", !Number.isNaN(number("cpu")), this.jump(number("cpu_row"), from, "CPU " + number("cpu")));
+        add("node", !Number.isNaN(number("cpu")), nodeText(/** @type {Answer} */ (this.streams), row, number("cpu")));
         add("from", true, this.jump(row, from, text("from")));
         add("to", true, this.jump(row, to, text("to")));
         add("ran", number("ran_ns") >= 0, spanText(number("ran_ns")));
         add("waited", number("waited_ns") >= 0, this.jump(row, number("waited_from_ns"), spanText(number("waited_ns"))));
         add("woken by", text("waker") !== "", make("span", "", this.jump(wakerRow, woken, text("waker")), Number.isNaN(number("waker_cpu")) ? "" : ` on CPU ${number("waker_cpu")}`));
         add("then", text("then") !== "", text("then"));
-        add("before it", text("before") !== "", this.jump(number("before_row"), from - 1, text("before")));
-        add(isDisplaced ? "displaced by" : "behind it", text("next") !== "", this.jump(number("next_row"), isDisplaced ? from : to, text("next")));
+        add(hasDisplaced ? "displaced" : "before it", text("before") !== "", make("span", "", this.jump(number("before_row"), from - 1, text("before")), hasDisplaced || !text("before_state") ? "" : `, then ${text("before_state")}`));
+        add(isDisplaced || text("then") === "preempted" ? "displaced by" : "behind it", text("next") !== "", this.jump(number("next_row"), isDisplaced ? from : to, text("next")));
         this.stay.replaceChildren(make("h2", "", "The choice"), definitions(pairs));
         if (!Number.isNaN(wakerRow + woken))
             this.owner.arrow({row: wakerRow, at: woken, toRow: row, to: text("state") === "running" ? from : woken});

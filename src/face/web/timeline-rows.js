@@ -3,7 +3,7 @@
 // what it shows, for those who do not see it.
 import {make, attributes, button, named, percent, size, tableHead, onceAFrame} from "./parts.js";
 import {brushFor, colourOf, fitted, inkOn} from "./canvas.js";
-import {blockHeight, blocksOf, inkFor, isOff, memoryOf, rowSizes, rowTop, spanText, timeWords, wantTime, LOST, PREEMPTED, SAMPLE, TWIN, WOKEN} from "./timeline-model.js";
+import {blockHeight, blocksOf, inkFor, isOff, memoryOf, rowSizes, rowTop, spanText, timeWords, wantTime, windowNow, wordsWanted, LOST, PREEMPTED, SAMPLE, TWIN, WOKEN} from "./timeline-model.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./timeline-model.js").Picture} Picture */
@@ -447,16 +447,17 @@ export class TimeRows {
 
     /**
      * @param {number} factor of the window's length
-     * @param {number} [around] the time that stays where it is
+     * @param {number} [around] the time that stays where it is: else the choice, if it is in sight
      */
     zoom(factor, around) {
-        const {from, to} = this.span, at = around ?? (from + to) / 2;
+        const words = wordsWanted(), {from, to} = windowNow(Number(this.streams?.head.length_ns) || 1, words), chosen = words.at;
+        const at = around ?? (chosen >= from && chosen <= to ? chosen : (from + to) / 2);
         this.owner.go(at - (at - from) * factor, at + (to - at) * factor);
     }
 
     /** @param {number} part of the window */
     pan(part) {
-        const {from, to} = this.span, by = (to - from) * part;
+        const {from, to} = windowNow(Number(this.streams?.head.length_ns) || 1, wordsWanted()), by = (to - from) * part;
         this.owner.go(from + by, to + by);
     }
 

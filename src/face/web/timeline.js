@@ -647,6 +647,8 @@ function drawTimeline(mask) {
         return;
     const {rows, list, panel, lower} = parts, words = timeWords();
     rows.span = windowNow(lengthNow());
+    const t = tables();
+    parts.bar.parentElement?.classList.toggle("alone", t !== null && isTimeAlone(t, streams));
     if (mask.has("time") || mask.has("all") || mask.has("data"))
         rows.fill(streams, rowsShown(streams));
     rows.drawSoon();
