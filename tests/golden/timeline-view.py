@@ -632,6 +632,13 @@ def check_keys(page):
     drawn(page)
     names = page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")
     expect(names == ["task 3:103"], f"rows with 'task 3': {names}")
+    for find, wanted in (("k 3, 105,1-2", ["CPU 1", "CPU 2", "task 3:103", "task 5:105"]), ("zzz", [])):
+        page.value(f"wantTime({{find: {json.dumps(find)}, sort: 'number'}})")
+        drawn(page)
+        names = page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")
+        expect(names == wanted and page.value("timeParts.words.textContent === NO_ROW") == (not wanted), f"rows with {find}: {names}")
+    page.value("wantTime({find: '', sort: ''})")
+    drawn(page)
     page.value("timeParts.rows.view.focus()")
     whole = press(page, "0")
     expect(whole["from"] is None and whole["to"] is None, f"0 shows {whole}")
@@ -655,6 +662,10 @@ def check_pointer(page):
         return words(page)
 
     one = 2.5 * length / width
+    mouse("mouseMoved", 0.5)
+    page.wait("timeParts.words.textContent.includes(' s, CPU 0: ')", 20)
+    said = page.value("timeParts.words.textContent")
+    expect(said.startswith(page.value("clockText(streamsNow(), timeParts.rows.pointer)") + " s, CPU 0: "), f"under the pointer is {said}")
     zoomed = drag(0.25, 0.5)
     expect(abs(zoomed["from"] - length / 4) < one and abs(zoomed["to"] - length / 2) < one, f"a drag over the second quarter shows {zoomed}")
     mouse("mouseWheel", 0.5, deltaX=0, deltaY=-120, modifiers=2)

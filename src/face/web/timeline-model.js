@@ -19,7 +19,7 @@ import {quoted} from "./ask.js";
  * @property {number[]} pin rows
  * @property {string} show "" CPUs and tasks, "cpus", "tasks"
  * @property {string} sort tasks: "" those of the program first, "number", "run", "wait", "name"
- * @property {string} find rows with that name, number or process; "0-3,7" CPUs
+ * @property {string} find rows with one of these names, numbers or processes, "sh,0-3,7"
  * @property {number} row that is chosen, -1: none
  * @property {number} at the time that is chosen there
  * @property {string} tasks of the list: which tasks alone, "app*,7"
@@ -243,27 +243,19 @@ export function seatsOf(streams) {
 export const seatOf = (streams, row) => (streams.text("kind", row) === "cpu" ? seatsOf(streams).get(`${streams.number("stream", row)}:${streams.number("number", row)}`) : undefined);
 
 /**
- * The numbers that a text like "0-3,7" names; null: it is no such text.
- * @param {string} text
- */
-function numbersOf(text) {
-    if (!/^\d+(-\d+)?(,\d+(-\d+)?)*$/.test(text))
-        return null;
-    const pairs = text.split(",").map((part) => part.split("-").map(Number));
-    return (/** @type {number} */ number) => pairs.some(([first, last = first]) => number >= first && number <= last);
-}
-
-/**
- * Which rows are kept by a text: CPUs by a list, others by name, number or process.
+ * Which rows are kept by a text such as "sh,0-3,7": a name's part, or numbers of CPUs, tasks or processes.
  * @param {Answer} streams
  * @param {string} text
  * @returns {(row: number) => boolean}
  */
 function rowFilter(streams, text) {
-    const low = text.trim().toLowerCase(), isIn = numbersOf(low);
-    if (!low)
+    const words = text.toLowerCase().split(",").map((word) => word.trim()).filter(Boolean);
+    if (!words.length)
         return () => true;
-    return (row) => (isIn ? isIn(streams.number("number", row)) || isIn(streams.number("process", row)) : streams.text("name", row).toLowerCase().includes(low));
+    return (row) => words.some((word) => {
+        const [first, last] = /^\d+(-\d+)?$/.test(word) ? [word.split("-")[0], word.split("-").at(-1)].map(Number) : [NaN, NaN], isIn = (/** @type {string} */ key) => streams.number(key, row) >= first && streams.number(key, row) <= last;
+        return Number.isNaN(first) ? streams.text("name", row).toLowerCase().includes(word) : isIn("number") || isIn("process");
+    });
 }
 
 /**

@@ -3,7 +3,7 @@
 // what it shows, for those who do not see it.
 import {make, attributes, button, named, percent, size, tableHead, onceAFrame} from "./parts.js";
 import {brushFor, colourOf, fitted, inkOn} from "./canvas.js";
-import {blockHeight, blocksOf, inkFor, isOff, memoryOf, rowSizes, rowTop, spanText, timeWords, wantTime, windowNow, wordsWanted, LOST, PREEMPTED, SAMPLE, TWIN, WOKEN} from "./timeline-model.js";
+import {blockHeight, blocksOf, clockText, inkFor, isOff, memoryOf, rowSizes, rowTop, spanText, timeWords, wantTime, windowNow, wordsWanted, LOST, PREEMPTED, SAMPLE, TWIN, WOKEN} from "./timeline-model.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./timeline-model.js").Picture} Picture */
@@ -477,8 +477,8 @@ export class TimeRows {
         if (this.drag)
             this.drag.now = Math.min(Math.max(x, 0), this.room);
         this.drawLayerSoon();
-        if (row >= 0 && x >= 0)
-            this.owner.tell(this.wordsAt(row, x));
+        if (row >= 0 && x >= 0 && this.streams)
+            this.owner.tell(`${clockText(this.streams, this.pointer)} s, ${this.wordsAt(row, x)}`);
     }
 
     endDrag() {

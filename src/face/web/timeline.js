@@ -267,7 +267,7 @@ function drawBars() {
     if (key === barKey || (parts.bar.contains(document.activeElement) && document.activeElement instanceof HTMLInputElement && document.activeElement.type === "text"))
         return;
     barKey = key;
-    const finder = attributes(make("input", ""), {type: "text", placeholder: "Rows: name, PID, 0-3,7", "aria-label": "Which rows: by name, number, or a list of CPUs"});
+    const finder = attributes(make("input", ""), {type: "text", placeholder: "Rows: names, PIDs, 0-3", "aria-label": "Which rows: names, PIDs and numbers of CPUs, with commas between them"});
     finder.value = find;
     finder.addEventListener("input", () => wantTime({find: finder.value}));
     const has = (/** @type {string} */ need) => !need || (need === "topology" ? (streams.head.topology || []).length > 0 : (streams.columns.get("samples")?.numbers || []).some((each) => each > 0));
@@ -640,6 +640,8 @@ function openTimeline(panel) {
     panel.addEventListener("keydown", onTimeKey);
 }
 
+const NO_ROW = "No row is called that: names, PIDs and numbers of CPUs stand with commas between them.";
+
 /** @param {Set<string>} mask */
 function drawTimeline(mask) {
     const streams = streamsNow(), parts = timeParts;
@@ -651,6 +653,8 @@ function drawTimeline(mask) {
     parts.bar.parentElement?.classList.toggle("alone", t !== null && isTimeAlone(t, streams));
     if (mask.has("time") || mask.has("all") || mask.has("data"))
         rows.fill(streams, rowsShown(streams));
+    if (!rows.rows.length || parts.words.textContent === NO_ROW)
+        write(parts.words, rows.rows.length ? "" : NO_ROW);
     rows.drawSoon();
     drawBars();
     drawAxis();
