@@ -102,7 +102,7 @@ static inline enum start_filter_says start_filter_ask(const struct start_filter 
 #define SMALL_GRANULE_SHIFT 4 /* bytes of a granule, log2 */
 #define SMALL_REGION_SHIFT 20 /* bytes of the heap that have their shadow in one piece, log2 */
 #define SMALL_REGIONS 16384   /* power of two */
-#define SMALL_SLOT_BITS 16    /* slots, log2 */
+#define SMALL_SLOT_BITS 17    /* slots, log2 */
 #define SMALL_ID_BITS 15
 #define SMALL_START 0x80u /* in the cell of a block's first granule, above the code of its site */
 #define SMALL_OTHER 0x7fu /* a code: the site has none, its number stands elsewhere. Those of sites are smaller */
@@ -210,6 +210,17 @@ static inline __attribute__((always_inline)) bool small_slot_near(const struct s
     return small_slot_has(*slot, key);
 }
 
+/* The same in the first eight slots.  ctx: any */
+static inline bool small_slot_far(const struct small_slot *slots, uint64_t key, const struct small_slot **slot)
+{
+    for (size_t i = 0; i < 8; i++) {
+        *slot = &slots[small_slot_at(key, i)];
+        if (small_slot_has(*slot, key))
+            return true;
+    }
+    return false;
+}
+
 /* Whether the wrappers handle this size at the slot's site without asking the sink; if so, sets its cells.  ctx: any
  */
 static inline __attribute__((always_inline)) bool small_slot_takes(const struct small_slot *slot, size_t n_bytes,
@@ -258,7 +269,8 @@ static inline __attribute__((always_inline)) enum small_next small_sites_find(co
     return SMALL_ASK;
 }
 
-/* The same, also following frame pointers; at.fp is the caller's.  ctx: any */
+/* The same, also following frame pointers, and where a key is not in one of its first slots, as happens where a program
+ * has thousands of sites; at.fp is the caller's.  ctx: any */
 static inline enum small_next small_sites_walk(const struct small_sites *sites, struct small_caller at,
                                                const struct small_stack *stack, size_t n_bytes, uint64_t *cells)
 {
@@ -266,7 +278,7 @@ static inline enum small_next small_sites_walk(const struct small_sites *sites, 
     at.key = at.pc;
     for (int depth = 0; depth < SMALL_DEPTH_MAX; depth++) {
         const struct small_slot *slot;
-        if (!small_slot_near(slots, at.key, &slot))
+        if (!small_slot_far(slots, at.key, &slot))
             return SMALL_ASK;
         uint64_t hop = atomic_load_explicit(&slot->hop, memory_order_acquire);
         if (!hop)

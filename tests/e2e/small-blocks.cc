@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Programs whose time goes to blocks far below the threshold; what they walk, and how often, is known. One argument:
 // rows: a sparse matrix whose rows are allocated one by one, of two sizes; containers: nodes of a map, an unordered_map
-// and a list; callers: two functions allocate through one wrapper, in turn, and what the second has made is walked three
-// times as often; threads: the blocks are made by threads and freed by main; fork: the child walks what its parent made.
+// and a list; callers: two functions allocate through one wrapper, in turn, and what the second has made is walked
+// three times as often; late: a second function allocates by the same operator new when the first has long ceased;
+// threads: the blocks are made by threads and freed by main; fork: the child walks what its parent made.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -99,6 +100,36 @@ static int callers()
         of_second += cpu_seconds() - middle;
     }
     std::fprintf(stderr, "truth %.4f\n", of_second / (of_first + of_second));
+    return 0;
+}
+
+NOINLINE static item *made()
+{
+    return new item();
+}
+
+NOINLINE static void make_early(pile *pile)
+{
+    pile->items[pile->n++] = made();
+    __asm__ volatile("" ::: "memory"); /* no jump in place of the call */
+}
+
+NOINLINE static void make_late(pile *pile)
+{
+    pile->items[pile->n++] = made();
+    __asm__ volatile("nop" ::: "memory"); /* another function than the first */
+}
+
+static int late()
+{
+    static pile pile;
+    while (pile.n < 1000)
+        make_early(&pile);
+    for (int round = 0; round < 100; round++) {
+        for (int i = 0; i < 1490; i++)
+            make_late(&pile);
+        walk_often(&pile, 12);
+    }
     return 0;
 }
 
@@ -206,6 +237,7 @@ int main(int argc, char **argv)
     int status = !strcmp(way, "rows")         ? rows()
                  : !strcmp(way, "containers") ? containers()
                  : !strcmp(way, "callers")    ? callers()
+                 : !strcmp(way, "late")       ? late()
                  : !strcmp(way, "threads")    ? threads()
                  : !strcmp(way, "fork")       ? with_fork()
                                               : 2;

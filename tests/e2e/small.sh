@@ -67,6 +67,8 @@ expect small callers "small <= 5" 'site("add_to_first") + site("add_to_second") 
 measure plain callers
 # Without optimisation much of the waiting shows at the sum, which is on the stack.
 expect plain callers "small <= 5" 'site("add_to_first") > 8' 'site("add_to_second") > 8'
+measure small late # whoever makes blocks is looked at again and again, within operator new, too
+expect small late 'site("make_late") > 60'
 measure small threads
 expect small threads "small <= 5" 'site("make_in_thread") > 60'
 measure small fork

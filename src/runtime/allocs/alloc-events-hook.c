@@ -372,6 +372,12 @@ static void sink_small(void *p, size_t n_bytes, const struct alloc_site *site)
     small_alloc_hook(self, p, n_bytes, site);
 }
 
+static void sink_small_note(void *p, size_t n_bytes, uint64_t cells)
+{
+    struct thread_state *self = thread_self_sig();
+    small_known_hook(self && sink_ready() ? self : NULL, p, n_bytes, cells);
+}
+
 static bool sink_maybe_recorded(const void *p)
 {
     enum start_filter_says says = objmap_maybe_start_sig((uintptr_t)p);
@@ -646,7 +652,7 @@ void alloc_events_connect(void)
         .mapped_code = sink_mapped_code,
         .skipped = sink_skipped,
         .small = sink_small,
-        .small_note = small_note_cells_hook,
+        .small_note = sink_small_note,
         .abandoned = sink_abandoned,
     };
     struct arena_header *header = arena_header_sig();

@@ -19,11 +19,15 @@
 #define LOCK_TRIES 1000
 #define TURNS_MAX 16 /* sites of one slot that are searched */
 #define RECORDS_AT_ONCE 64
-#define CODES_EARLY 48 /* sites that are given codes when they are known; others when a check meets them */
+#define CODES_EARLY 48     /* sites that are given codes when they are known; others when checks meet them: */
+#define CODES_MET 64       /* so many when one does */
+#define CODES_OFTEN 96     /* and so many at the second time; the rest at the fourth */
+#define UNCODED_CHECK 8191 /* blocks of sites without codes from one check to the next */
 
 struct site {
     struct small_slot *slot; /* if it has a hop, the site is an inner one */
     _Atomic uint8_t n_checks;
+    uint8_t n_met;    /* checks by chance that met it, at most 4 */
     bool is_partial;  /* its path does not reach the outermost frame */
     bool is_mixed;    /* its path is the common part of several that cannot be distinguished */
     bool is_stale;    /* a module of its path is gone; another one may lie there */
@@ -32,8 +36,9 @@ struct site {
 };
 
 static struct {
-    struct site *sites;     /* [SMALL_IDS] */
-    uint32_t n_sites;       /* number of the newest site */
+    struct site *sites;         /* [SMALL_IDS] */
+    uint32_t n_sites;           /* number of the newest site */
+    _Atomic uint32_t n_uncoded; /* blocks of known sites without codes, about */
     _Atomic uint64_t spare; /* reserved records: reference of the first one << 32 | number; changed by single stores */
     const struct thread_state *_Atomic owner; /* of the lock for all that is written here and in the slots */
 } table;
@@ -142,11 +147,18 @@ static void open_slot(struct small_slot *slot, uint32_t least, uint32_t most)
     atomic_store_explicit(&slot->n_sizes, least > most ? 0 : most - least + 1, memory_order_release);
 }
 
-/* The site has been met often, or by chance, which is likelier the more it allocates: gives it a code. */
+/* The site has been met often, or by chance, which is likelier the more it allocates: gives it a code. What a program
+ * does first must not take them all. */
 static void give_code(unsigned id, bool is_time)
 {
-    struct small_slot *slot = table.sites[id].slot;
-    small_code_hook(id, is_time ? SMALL_OTHER : CODES_EARLY);
+    struct site *site = &table.sites[id];
+    struct small_slot *slot = site->slot;
+    if (is_time && site->n_met < 4)
+        site->n_met++;
+    small_code_hook(id, !is_time          ? CODES_EARLY
+                        : site->n_met < 2 ? CODES_MET
+                        : site->n_met < 4 ? CODES_OFTEN
+                                          : SMALL_OTHER);
     if (id_of(slot) == id)
         atomic_store_explicit(&slot->cells, small_cells_sig(id), memory_order_release);
 }
@@ -504,6 +516,9 @@ static unsigned site_of(struct thread_state *self, const struct alloc_site *wher
     struct small_state *small = small_state_sig();
     bool is_time = atomic_load_explicit(&small->sites.slots, memory_order_relaxed) == small->empty;
     struct site_caller at = {{where->pc, where->pc, where->sp, where->fp}, 1};
+    const struct small_slot *first = slot_of(at.frame.key);
+    if (first && atomic_load_explicit(&first->hop, memory_order_acquire) & SMALL_HOP_NESTED)
+        return 0; /* the check is for the outer wrapper, which comes next */
     if (is_time)
         atomic_store_explicit(&small->sites.slots, small->slots, memory_order_relaxed);
     for (;;) {
@@ -553,4 +568,22 @@ void small_alloc_hook(struct thread_state *self, void *p, size_t n_bytes, const 
         self->in_hook = 0;
     }
     small_note_hook(p, n_bytes, id);
+}
+
+void small_known_hook(struct thread_state *self, void *p, size_t n_bytes, uint64_t cells)
+{
+    small_note_cells_hook(p, n_bytes, cells);
+    if (!(cells & SMALL_UNCODED))
+        return;
+    uint32_t n = atomic_load_explicit(&table.n_uncoded, memory_order_relaxed) + 1;
+    atomic_store_explicit(&table.n_uncoded, n, memory_order_relaxed);
+    if (n % UNCODED_CHECK != 0 || !self)
+        return;
+    struct shield shield;
+    shield_raise_sig(&shield); /* a handler might jump out of this */
+    if (lock(self)) {
+        give_code(small_id_sig(cells), true);
+        unlock();
+    }
+    shield_lower_sig(&shield);
 }

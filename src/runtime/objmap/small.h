@@ -38,6 +38,10 @@ void small_note_hook(void *p, size_t n_bytes, unsigned id);
 /* The same for a site of whose slot the cells are.  ctx: hook, any number of threads */
 void small_note_cells_hook(void *p, size_t n_bytes, uint64_t cells);
 
+/* The same, and now and then it gives the site a code, if it has none. self: the calling thread's; NULL when the tables
+ * must not be touched.  ctx: hook */
+void small_known_hook(struct thread_state *self, void *p, size_t n_bytes, uint64_t cells);
+
 /* What a site's slot has as its cells; and back, the number of the site.  ctx: any */
 uint64_t small_cells_sig(unsigned id);
 unsigned small_id_sig(uint64_t cells);
