@@ -236,7 +236,7 @@ class Request(Structure):
                 ("has_at", c_bool), ("width", c_uint64), ("rows", POINTER(c_uint64)), ("n_rows", c_size_t), ("row", c_uint64),
                 ("start", c_uint64), ("count", c_uint64), ("task", c_char_p), ("cpu", c_char_p), ("event", c_char_p),
                 ("stream", c_uint64), ("couplebreak", c_char_p), ("topology", c_char_p), ("beyond_noise", c_bool),
-                ("profiles", c_char_p)]
+                ("profiles", c_char_p), ("find", c_char_p)]
 
 
 class PrintJob(Structure):

@@ -157,6 +157,7 @@ static const struct field {
     FIELD("task", TEXT, task, TASK),
     FIELD("cpu", TEXT, cpu, CPU),
     FIELD("event", TEXT, event, EVENT),
+    FIELD("find", TEXT, find, FIND),
     FIELD("stream", WORD, stream, STREAM),
     FIELD("couplebreak", TEXT, couplebreak, COUPLEBREAK),
     FIELD("topology", TEXT, topology, TOPOLOGY),

@@ -53,6 +53,7 @@ struct request {
     bool beyond_noise;              /* of runs, regression: only what changed by more than runs that are alike differ */
     const char *profiles;           /* vars, functions, lines, annotate, nodes: only the threads for which this is true
                                      * of rank, process and thread, as frame_choose takes it; NULL: all */
+    const char *find;               /* events: of count events the first and the last one that have this text */
 };
 
 /* Opens the database in a directory, of which there is one: n_paths is 1. *session is the caller's.

@@ -60,6 +60,12 @@ struct walk {
     struct memo tasks, types;
 };
 
+/* An event that says what is looked for. */
+struct match {
+    size_t stream, index, place;
+    bool is_there, is_put;
+};
+
 /* The list that is asked for. */
 struct listing {
     const struct timeline *timeline;
@@ -68,7 +74,9 @@ struct listing {
     size_t start, count, place; /* place: of the next event that is found */
     bool seeks;                 /* start is where at_ns is */
     int64_t at_ns;
-    bool takes_all; /* nothing chooses among events: once all wanted ones are found the rest is left out */
+    bool takes_all;   /* nothing chooses among events: once all wanted ones are found the rest is left out */
+    const char *text; /* of count events the first and the last one that say it; NULL: all of them */
+    struct match last;
 };
 
 static bool asks(struct memo *memo, const struct sched_job *job, const struct stream *stream,
@@ -134,6 +142,59 @@ static int put_event(struct table *table, const struct listing *listing, size_t 
     table_put_text(table, stream_event_name(of->stream, event));
     table_put_made(table, &info);
     table_put_if(table, origin, origin ? origin - of->stream->events : 0);
+    return code;
+}
+
+/* Whether the time of an event has a text, with nine digits or rounded to microseconds. */
+static bool time_says(int64_t t_ns, const char *text)
+{
+    enum { ROUNDS_NS = 500, DIGITS = 3 };
+    struct buf exact = {0}, rounded = {0};
+    bool says = false;
+    if (strchr(text, '.') && strspn(text, "-.0123456789") == strlen(text)) {
+        time_text_put(t_ns, &exact);
+        time_text_put(time_add(t_ns, ROUNDS_NS), &rounded);
+        if (!exact.failed && !rounded.failed && rounded.len_bytes > DIGITS) {
+            rounded.data[rounded.len_bytes - DIGITS] = 0;
+            says = strstr(exact.data, text) || strstr(rounded.data, text);
+        }
+    }
+    buf_fini(&exact);
+    buf_fini(&rounded);
+    return says;
+}
+
+/* Looks whether an event says the text, "#7" its number, and puts the first one that does.  err: as put_event */
+static int look_at(struct listing *listing, struct table *table, size_t i, const struct stream_event *event,
+                   struct error *err)
+{
+    struct stream *stream = listing->timeline->streams[i].stream;
+    size_t index = (size_t)(event - stream->events);
+    bool is_number = *listing->text == '#', says;
+    int code = 0;
+    if (is_number)
+        says = strtoull(listing->text + 1, NULL, 10) == index;
+    else if (!(says = time_says(event->t_ns, listing->text)))
+        code = stream_says(stream, event, STREAM_IN_ALL, listing->text, &says, err);
+    if (code != 0 || !says)
+        return code;
+    bool is_first = !listing->last.is_there;
+    listing->last = (struct match){i, index, listing->place, true, is_first};
+    return is_first ? put_event(table, listing, i, event, err) : 0;
+}
+
+/* Puts the last event that says the text, which may have been let go.  err: as put_event */
+static int put_last(struct listing *listing, struct table *table, struct error *err)
+{
+    const struct match *last = &listing->last;
+    size_t place = listing->place, end;
+    if (!last->is_there || last->is_put)
+        return 0;
+    struct stream *stream = listing->timeline->streams[last->stream].stream;
+    int code = stream->part ? stream_part_fill(stream, last->index, &end, err) : 0;
+    listing->place = last->place;
+    code = code ? code : put_event(table, listing, last->stream, &stream->events[last->index], err);
+    listing->place = place;
     return code;
 }
 
@@ -211,14 +272,15 @@ static int list_events(struct listing *listing, struct table *table, struct erro
             listing->seeks = false;
         }
         if (!listing->seeks && listing->place >= listing->start && n_put < listing->count) {
-            code = put_event(table, listing, i, event, err);
+            code = listing->text ? look_at(listing, table, i, event, err) : put_event(table, listing, i, event, err);
             n_put++;
         }
         listing->place++;
     }
+    code = code ? code : put_last(listing, table, err);
     if (listing->takes_all && code == 0) /* as many as there are */
         listing->place = count_before(listing, INT64_MAX);
-    if (listing->start + n_put < listing->place)
+    if (!listing->text && listing->start + n_put < listing->place)
         table->n_more = listing->place - listing->start - n_put;
     return code;
 }
@@ -251,6 +313,7 @@ int time_make_events(struct timeline *timeline, const struct request *request, s
                                       .tasks = request->task,
                                       .cpus = request->cpu,
                                       .events = request->event},
+                              .text = request->find && *request->find ? request->find : NULL,
                               .start = request->start,
                               .count = request->count ? request->count : COUNT_USUAL,
                               .seeks = request->has_at,

@@ -849,7 +849,8 @@ static const struct time_question {
      time_make_picture},
     {{.name = "events",
       .operands = "STREAM",
-      .options = ASK(FROM) | ASK(TO) | ASK(AT) | ASK(START) | ASK(COUNT) | ASK(TASK) | ASK(CPU) | ASK(EVENT)},
+      .options =
+          ASK(FROM) | ASK(TO) | ASK(AT) | ASK(START) | ASK(COUNT) | ASK(TASK) | ASK(CPU) | ASK(EVENT) | ASK(FIND)},
      time_make_events},
     {{.name = "window", .operands = "STREAM", .options = ASK(FROM) | ASK(TO) | ASK(BY)}, time_make_window},
     {{.name = "file",

@@ -508,6 +508,13 @@ def check_list(page, path, begin):
     page.wait(f"timeWords().at > {far['time_ns'] - begin}", 20)
     later = [each["time_ns"] - begin for each in inside if each["event"] == "test/mark" and each["time_ns"] > far["time_ns"]]
     expect(later and words(page)["at"] == later[0], f"the next test/mark is at {words(page)['at']}, not {later[:1]}")
+    earlier = [each for each in inside if each["event"] == "sched/sched_waking" and each["time_ns"] < later[0] + begin]
+    for text, step, wanted in (("SCHED_waking", -1, earlier[-1]), (micro(far["time_ns"]), 1, far), (f"#{far['index']}", 1, far)):
+        page.value(f"timeParts.list.word.value = {json.dumps(text)}; timeParts.list.marked = timeParts.list.marked < 0 || {step} < 0 ? timeParts.list.marked : -1; timeParts.list.find({step})")
+        drawn(page)
+        expect(page.wait(f"timeWords().at === {wanted['time_ns'] - begin}", 20), f"{text} is found at {words(page)['at']}, not {wanted}")
+    page.value("timeParts.list.word.value = 'zzz'; timeParts.list.find(1)")
+    expect(page.wait("timeParts.list.note.textContent === 'nothing behind this has \"zzz\"'", 20), f"of zzz is said {page.value('timeParts.list.note.textContent')}")
 
 
 def check_panel(page, runs, begin):

@@ -204,6 +204,26 @@ def check_events(path, streams):
             expect(answer["events"][0]["time_ns"] == line["time_ns"] - base, f"at {line}: {answer['events']}")
 
 
+def check_find(path, streams):
+    """Of the events that are looked at the first and the last one that have a text in task, type, info or time; or a number."""
+    wanted = sched("events", "--top", "0", path)
+    line = wanted[len(wanted) // 2]
+    us = (line["time_ns"] + 500) // 1000
+    for text, filters in (("SCHED_switch", {}), (f"{line['comm']}:{line['tid']}", {}), ("pid=", {"cpu": "1-2"}), (f"{us // 10**6}.{us % 10**6:06}", {}),
+                          (f"#{line['index']}", {}), ("zzz", {}), ("target_cpu=00", {"event": "sched_waking"})):
+        listed = sched("events", "--top", "0", *(word for key, value in filters.items() for word in (f"--{key}", value)), path)
+        for start, count in ((0, len(listed)), (len(listed) // 3, len(listed) // 3), (len(listed) // 2, 40)):
+            found = []
+            for place, row in enumerate(listed[start:start + count], start):
+                ns, us = row["time_ns"], (row["time_ns"] + 500) // 1000
+                cells = [f"{row['comm']}:{row['tid']}", row["event"], row["info"], f"{ns // 10**9}.{ns % 10**9:09}" if "." in text else "", f"{us // 10**6}.{us % 10**6:06}" if "." in text else ""]
+                if f"#{row['index']}" == text if text[0] == "#" else any(text.lower() in cell.lower() for cell in cells):
+                    found.append(place)
+            answer = ask(path, {"report": "events", "start": start, "count": count, "find": text, **filters})
+            expect([event["place"] for event in answer["events"]] == ([found[0], *found[1:][-1:]] if found else []) and answer["found"] == len(listed), f"{text} in {count} from {start} on: {answer['events']}, not {found}")
+            expect(all(event["time_ns"] == listed[event["place"]]["time_ns"] - streams["from_ns"] for event in answer["events"]), f"{text}: {answer['events']}")
+
+
 def check_stays(path, streams):
     """Against hpcquery's runs."""
     base, rows = streams["from_ns"], {(row["kind"], row["number"]): row["row"] for row in streams["rows"]}
@@ -381,6 +401,10 @@ def check_pieces(scratch):
         small = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=-3, check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
         return answered(one, request, [sys.executable, "-c", small]) << 10  # a process is at first as large as who starts it
 
+    for session in sessions:
+        found = answered(session, {"report": "events", "find": "sched_waking", "count": 200_000})["events"]
+        seen = [answered(session, {"report": "events", "start": event["place"], "count": 1})["events"][0] for event in found]
+        expect(len(found) == 2 and found == seen and found[1]["place"] > 199_000 and {event["event"] for event in found} == {"sched/sched_waking"}, f"found {found}, which are {seen}")
     for i in range(12):
         from_ns = dice.choice((0, dice.randrange(last)))
         request = {"report": "events", "from": from_ns, "to": dice.choice((last, from_ns + dice.randrange(last // 50))), "count": 30}
@@ -495,6 +519,7 @@ def main():
             check_slices(path, streams["rows"])
             check_windows(path, streams)
             check_events(path, streams)
+            check_find(path, streams)
             check_stays(path, streams)
             check_panel(path, streams)
         check_narrow(first, ask(first, {"report": "streams"}))

@@ -10,7 +10,7 @@ import {isOff, switchOff, timeWords, wantTime} from "./timeline-model.js";
 
 /** Events that a page in a file has at most. */
 export const RECORDED_EVENTS = 200000;
-const PIECE = 200, PIECES_KEPT = 60, LISTED_MOST = 1e6, ROW_HIGH = 22;
+const PIECE = 200, PIECES_KEPT = 60, LISTED_MOST = 1e6, LOOKED_MOST = 50000, ROW_HIGH = 22;
 /** The columns of KernelShark's list, and the stream. */
 const EVENT_COLUMNS = [["index", "#", "4.5rem", "n"], ["cpu", "CPU", "3.2rem", "n"], ["time", "time", "8.5rem", "n mono"], ["comm", "task", "minmax(7rem, 11rem)", ""], ["task", "PID", "4.5rem", "n"],
                        ["latency", "latency", "4rem", ""], ["event", "event", "minmax(9rem, 14rem)", ""], ["info", "info", "minmax(16rem, 1fr)", ""], ["stream", "stream", "3.8rem", "n"]];
@@ -62,13 +62,14 @@ export class EventList {
         /** @type {Answer | null} */ this.streams = null;
         this.span = {from: 0, to: 0};
         this.key = "";
-        this.total = 0;
+        this.total = this.found = this.turn = 0;
+        this.words = ""; // of the note
         this.marked = -1;
         /** @type {Map<number, Answer | null>} null: on its way */ this.pieces = new Map();
         this.grid = new Grid({label: "Events", height: ROW_HIGH, choose: (i, event) => this.onChoose(i, event), marks: (i) => (i === this.marked ? "active" : "")});
         this.grid.element.hidden = true; // a grid without columns is none
         this.note = make("span", "dim");
-        this.word = attributes(make("input", ""), {type: "search", placeholder: "Find in events", "aria-label": "Find in events"});
+        this.word = attributes(make("input", ""), {type: "search", placeholder: "Find in events", "aria-label": "Find in events", title: "What an event says, its task as name:PID, its time, or #7 for its number"});
         this.word.addEventListener("keydown", (event) => {
             if (event.key === "Enter")
                 this.find(event.shiftKey ? -1 : 1);
@@ -115,8 +116,9 @@ export class EventList {
         this.load(0).then((first) => {
             if (!first || key !== this.key)
                 return;
-            this.total = Math.min(Number(isServed ? first.head.found : first.n), LISTED_MOST);
-            this.note.textContent = `${this.total} events${Number(first.head.found) > this.total ? " listed, of " + first.head.found : ""}`;
+            this.found = Number(isServed ? first.head.found : first.n);
+            this.total = Math.min(this.found, LISTED_MOST);
+            this.note.textContent = this.words = `${this.total} events${Number(first.head.found) > this.total ? " listed, of " + first.head.found : ""}`;
             this.grid.element.hidden = false;
             this.grid.fill(this.columns(first), this.total);
             this.markNear(words);
@@ -300,24 +302,75 @@ export class EventList {
     }
 
     /**
-     * The next event with the words, among those of the window.
+     * The next event with the words, among those of the window; the server looks through them piece by piece, larger ones the longer it takes.
      * @param {number} step
      */
     async find(step) {
-        const low = this.word.value.toLowerCase(), key = this.key;
-        for (let i = this.marked < 0 ? (step > 0 ? 0 : this.total - 1) : this.marked + step; low && i >= 0 && i < this.total; i += step) {
-            const start = isServed ? Math.floor(i / PIECE) * PIECE : 0;
-            if (!this.pieces.get(start))
-                await this.load(start);
-            const found = this.eventAt(i);
-            if (key !== this.key || !found)
+        const text = this.word.value.trim(), key = this.key, turn = ++this.turn, all = isServed ? this.found : this.total;
+        let i = this.marked < 0 ? (step > 0 ? 0 : all - 1) : this.marked + step;
+        for (let n = PIECE; text && i >= 0 && i < all; n = Math.min(2 * n, LOOKED_MOST)) {
+            const start = step > 0 ? i : Math.max(i - n + 1, 0), count = step > 0 ? Math.min(n, all - i) : i - start + 1;
+            const found = isServed ? await this.lookIn(start, count, text, step) : this.lookHere(start, count, text.toLowerCase(), step);
+            if (key !== this.key || turn !== this.turn)
                 return;
-            if (EVENT_COLUMNS.some(([name]) => (found.answer.columns.get(name)?.isText ? found.answer.text(name, found.row) : String(found.answer.number(name, found.row))).toLowerCase().includes(low))) {
-                this.onChoose(i);
-                this.grid.show(i, false);
+            if (found) {
+                this.note.textContent = this.words;
+                await this.goTo(found.place, found.answer, found.row);
                 return;
             }
+            i = step > 0 ? start + count : start - 1;
+            this.note.textContent = `looking for "${text}", ${Math.floor((100 * (step > 0 ? i : all - i)) / all)} %`;
         }
-        this.note.textContent = low ? `nothing ${step > 0 ? "behind" : "before"} this has "${this.word.value}"` : "";
+        this.note.textContent = text ? `nothing ${step > 0 ? "behind" : "before"} this has "${text}"` : this.words;
+    }
+
+    /**
+     * The first of some events that has a text, or the last one.
+     * @param {number} start
+     * @param {number} count
+     * @param {string} text
+     * @param {number} step
+     * @returns {Promise<{place: number, answer: Answer, row: number} | null>}
+     */
+    async lookIn(start, count, text, step) {
+        const request = {...this.request(start), count, find: text}, answer = await ask(request).catch(() => null), row = answer && step < 0 ? answer.n - 1 : 0;
+        forget(request);
+        return answer?.n ? {place: answer.number("place", row), answer, row} : null;
+    }
+
+    /**
+     * The same in a page in a file, which has all events.
+     * @param {number} start
+     * @param {number} count
+     * @param {string} low
+     * @param {number} step
+     */
+    lookHere(start, count, low, step) {
+        const answer = this.pieces.get(0), texts = (/** @type {Answer} */ of, /** @type {number} */ i) => [`#${of.number("index", i)}`, `${of.text("comm", i)}:${of.number("task", i)}`, of.text("time", i), microText(of.text("time", i) || "0.000000000"), of.text("event", i), of.text("info", i)];
+        for (let k = 0; answer && k < count; k++) {
+            const place = step > 0 ? start + k : start + count - 1 - k;
+            if (low.startsWith("#") ? `#${answer.number("index", place)}` === low : texts(answer, place).some((each) => each.toLowerCase().includes(low)))
+                return {place, answer, row: place};
+        }
+        return null;
+    }
+
+    /**
+     * Chooses an event that was found; of one that is not listed, since there are too many, fewer around it.
+     * @param {number} place
+     * @param {Answer} answer
+     * @param {number} row
+     */
+    async goTo(place, answer, row) {
+        const {from, to} = this.span, t = answer.number("time_ns", row), half = ((to - from) * this.total) / this.found / 4;
+        if (place >= this.total) {
+            this.choose(answer.number("cpu_row", row), t);
+            wantTime({from: Math.round(Math.max(t - half, from)), to: Math.round(Math.min(t + half, to))});
+            return;
+        }
+        if (!this.eventAt(place))
+            await this.load(isServed ? Math.floor(place / PIECE) * PIECE : 0);
+        this.onChoose(place);
+        this.grid.show(place, false);
     }
 }
