@@ -25,6 +25,7 @@ import collections.abc
 import ctypes
 import functools
 import html
+import inspect
 import math
 import os
 import pathlib
@@ -50,6 +51,10 @@ __all__ = ["AndQuery", "Answer", "ConjunctionQuery", "CypherQuery", "Disjunction
            "GraphFrame", "IntersectionQuery", "NegationQuery", "Node", "NotQuery", "ObjectQuery", "OrQuery", "Profile", "Query", "QueryMatcher",
            "Report", "Session", "StringQuery", "SymDifferenceQuery", "Table", "Tree", "UnionQuery", "XorQuery", "forms", "operations",
            "parse_cypher_query", "parse_string_dialect", "reports", "runs"]
+
+def __dir__():
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])
+
 
 Profile = collections.namedtuple("Profile", "name rank thread process node")
 Profile.__doc__ = "Somewhere that values were measured: a thread, a rank, a file. None: not known. node: the host, from 0."
@@ -196,7 +201,22 @@ def _nodes_of(frame, is_bare=False):
 
 
 class Frame(Familiar):
-    """A profile: nodes, their attributes, and columns of values for each profile. Made by Frame.open and by operations."""
+    """A profile: nodes (numbers from 0), their attributes, and columns of values for each profile. Made by Frame.open, Session.frame and
+    by operations, which leave their frame as it is.
+
+        look        tree, hot, hot_path, flat_profile, show, dataframe, to_pandas, values
+        choose      filter, query, squash, mask (nodes); choose, section (profiles: "rank = 3")
+        sum up      flat, group, hierarchy, callers, callgraph, groupby_aggregate; aggregate (profiles), load_imbalance
+        compare     - (subtract), / (divide), diff, union, equal
+        columns     columns, default_column, derive, inclusive, exclusive
+        write       save, export, to_callgrind, to_literal (Hatchet), to_speedscope, to_pprof, to_flamegraph, to_csv, ...
+
+    Conditions: 'time > 1 and name =~ "^MPI_" and kind = "function"'; columns whose names are no words in single quotes: "'time (inc)' > 1".
+    Sort and plot with to_pandas(): .sort_values("time"), .plot.barh("name", "time").
+
+    >>> frame.filter("time > 0.5 and 'time (inc)' > 4").to_pandas().sort_values("time")["name"].tolist()
+    ['main']
+    """
 
     def __init__(self, handle):
         self._owner, self._path = _Owner(handle), None
@@ -210,10 +230,16 @@ class Frame(Familiar):
 
     @classmethod
     def open(cls, path, fields=False, tree=None, parts=False):
-        """Opens whatever liblocus can read; fields: with the fields of each variable between it and what touches it; parts: with the
+        """Opens whatever liblocus can read: a database of Locus or HPCToolkit, a file of Hatchet, callgrind, Caliper, pprof, perf
+        script. fields: with the fields of each variable between it and what touches it; parts: with the
         lines, instructions, calls and jumps of functions as nodes, where a file of callgrind has functions alone. A database has two
         trees that hold the same costs, of code and of data; tree: "code", that one alone, as hpcquery's operations take it, so that sums
-        over all nodes are right; "data"; or "both", which fields are a part of. Without it both with fields, else "code"."""
+        over all nodes are right; "data"; or "both", which fields are a part of. Without it both with fields, else "code". Error: the file
+        is of no known kind, and why.
+
+        >>> locus.Frame.open(path)
+        <locus.Frame: 2 nodes, 1 profiles, columns time, time (inc)>
+        """
         tree = tree or ("both" if fields else "code")
         if tree not in ("code", "data", "both"):
             raise ValueError(f"'{tree}' is none of code, data, both")
@@ -310,7 +336,11 @@ class Frame(Familiar):
 
     @property
     def names(self):
-        """The names of the nodes."""
+        """The names of the nodes, in the order of their numbers: a list. So are files, lines, kinds, modules.
+
+        >>> frame.names
+        ['main', 'work']
+        """
         return self._names_of("names")
 
     @property
@@ -330,7 +360,11 @@ class Frame(Familiar):
 
     @property
     def kinds(self):
-        """What the nodes stand for: "function", "line", "variable", ..."""
+        """What the nodes stand for: "function", "line", "variable", ...
+
+        >>> frame.kinds
+        ['function', 'function']
+        """
         words = [library.text(library.call("frame_kind_name", kind)) for kind in range(abi.FRAME_KINDS)]
         return [words[kind] for kind in self._nodes("kinds", ctypes.c_int)[:len(self)]]
 
@@ -361,7 +395,11 @@ class Frame(Familiar):
         return self._neighbours("frame_roots")
 
     def children(self, node):
-        """The children of a node, in order."""
+        """The numbers of the children of a node, in order.
+
+        >>> frame.roots, frame.children(0), frame.parents(1)
+        ([0], [1], [0])
+        """
         return self._neighbours("frame_children", self._known(node))
 
     def parents(self, node):
@@ -425,7 +463,11 @@ class Frame(Familiar):
 
     @property
     def columns(self):
-        """The names of the columns that are not hidden."""
+        """The names of the columns that are not hidden. Units stand in them, (inc) is with all that a node calls.
+
+        >>> frame.columns, frame.default_column, frame.sums("time (inc)")
+        (['time', 'time (inc)'], 'time', 'inclusive')
+        """
         self._synced()
         return [name for name, is_hidden in self._column_names() if not is_hidden]
 
@@ -477,7 +519,11 @@ class Frame(Familiar):
 
     @property
     def profiles(self):
-        """The profiles."""
+        """The threads, ranks or files that values were measured in: a list of Profile, whose places are the numbers that profiles= takes.
+
+        >>> frame.profiles
+        [Profile(name='', rank=None, thread=None, process=None, node=None)]
+        """
         known = (self._call("frame_profile", i).contents for i in range(self._call("frame_n_profiles")))
         return [Profile(library.text(p.name), *(None if v < 0 else v for v in (p.rank, p.thread, p.process, p.node))) for p in known]
 
@@ -499,7 +545,11 @@ class Frame(Familiar):
         return _view(pointer, len(self), self._owner)
 
     def cells(self, column=None):
-        """The values of every node in every profile that has one: arrays of nodes, profiles and values, by node."""
+        """The values of every node in every profile that has one: arrays of nodes, profiles and values, by node.
+
+        >>> [list(column) for column in frame.cells("time")]
+        [[0, 1], [0, 0], [1.0, 4.0]]
+        """
         nodes, profiles, values = self._rows([column])
         return nodes, profiles, values[0]
 
@@ -512,7 +562,11 @@ class Frame(Familiar):
         return _taken("I", nodes, n.value), _taken("I", profiles, n.value), [_taken("d", values[i], n.value) for i in range(len(columns))]
 
     def find_profiles(self, condition):
-        """The numbers of the profiles for which a condition such as "rank = 3" is true."""
+        """The numbers of the profiles for which a condition on rank, thread, process, host or name, such as "rank = 3", is true.
+
+        >>> frame.find_profiles('name = ""')
+        [0]
+        """
         pointer, n = ctypes.POINTER(ctypes.c_uint32)(), ctypes.c_size_t()
         self._check("frame_find_profiles", library.data(condition), pointer, n)
         return library.taken(pointer, n.value)
@@ -575,7 +629,12 @@ class Frame(Familiar):
         return found
 
     def paths(self, query, most=1000, longest=True):
-        """The paths that a pattern matches, as lists of nodes; longest: not those that go on to another match."""
+        """The paths that a pattern (a text) matches, so many at most, as lists of nodes; longest: not those that go on to
+        another match.
+
+        >>> frame.paths('["*", {"name": "work"}]')
+        [[0, 1], [1]]
+        """
         made = abi.QueryPaths()
         self._check("query_paths", library.data(query), None, most, longest, made)
         found = [[made.nodes[k] for k in range(p.first, p.first + p.n)] for p in made.items[:made.n]]
@@ -583,7 +642,11 @@ class Frame(Familiar):
         return found
 
     def select(self, nodes, by="path"):
-        """The text of a query that finds these nodes again: by the path to them, in other frames too, or by "node" number."""
+        """The text of a query that finds these nodes again: by the path to them, in other frames too, or by "node" number.
+
+        >>> frame.find(frame.select([1]))
+        [1]
+        """
         nodes = [int(n) for n in nodes]
         text = ctypes.c_void_p()
         for node in nodes:
@@ -596,7 +659,11 @@ class Frame(Familiar):
     # --- operations ---
 
     def run(self, operation, *operands):
-        """Runs an operation by its name. Operands are other frames, and texts or numbers."""
+        """Runs an operation of locus.operations() by its name. Operands are other frames, and texts or numbers.
+
+        >>> frame.run("derive", "twice", "2 * time").columns[-1]
+        'twice'
+        """
         frames = [self] + [o for o in operands if isinstance(o, Frame)]
         texts = [library.data(str(o)) for o in operands if not isinstance(o, Frame)]
         handles = (ctypes.c_void_p * len(frames))(*(f._synced().value for f in frames))
@@ -606,7 +673,11 @@ class Frame(Familiar):
         return self._like(made)
 
     def mask(self, keep):
-        """The same nodes, with values only where keep[node]."""
+        """The same nodes, with values only where keep[node], a flag for each.
+
+        >>> list(frame.mask([False, True]).values("time"))
+        [nan, 4.0]
+        """
         return self._made("frame_mask", self._flags(keep))
 
     def _flags(self, keep):
@@ -618,7 +689,11 @@ class Frame(Familiar):
         return (ctypes.c_bool * (len(keep) or 1))(*keep)
 
     def equal(self, other, tolerance=1e-9):
-        """Whether both have the same nodes, edges, profiles, columns and values."""
+        """Whether both have the same nodes, edges, profiles, columns and values, these but for a share of tolerance.
+
+        >>> frame.equal(frame.copy())
+        True
+        """
         result = ctypes.c_bool()
         self._check("frame_equal", other._synced(), tolerance, result, None)
         return result.value
@@ -651,7 +726,12 @@ class Frame(Familiar):
         return [Node(number, self) for number in library.taken(pointer, n.value)]
 
     def save(self, path):
-        """Writes the frame into a new directory, which Frame.open and hpcquery open."""
+        """Writes the frame into a new directory, which Frame.open and hpcquery open.
+
+        >>> frame.save(path + ".saved")
+        >>> locus.Frame.open(path + ".saved") == frame
+        True
+        """
         data = self._saved()
         os.mkdir(path)
         file = pathlib.Path(path) / "frame.db"
@@ -706,7 +786,11 @@ class Frame(Familiar):
         return f"<locus.Frame: {len(self)} nodes, {len(self.profiles)} profiles, columns {', '.join(self.columns) or 'none'}>"
 
     def hot(self, column=None, top=20, only=None):
-        """The nodes with the largest values: (node, value), largest first. only: flags of the nodes that count."""
+        """The top nodes with the largest values: (node, value), largest first. only: flags of the nodes that count.
+
+        >>> frame.hot(top=1)
+        [(1, 4.0)]
+        """
         values = self.values(column)
         known = [i for i in range(len(self)) if not math.isnan(values[i]) and (only is None or only[i])]
         return [(i, float(values[i])) for i in sorted(known, key=lambda i: (-values[i], i))[:top]]
@@ -747,21 +831,63 @@ class Frame(Familiar):
         return made
 
 
+_EXAMPLES = {
+    "derive": ("list(frame.derive('twice', '2 * time').values('twice'))", "[2.0, 8.0]"),
+    "inclusive": ("frame.inclusive().columns", "['time', 'time (inc)']"),
+    "exclusive": ("list(frame.exclusive().values('time'))", "[1.0, 4.0]"),
+    "choose": ("len(frame.choose('name = \"\"').profiles)", "1"),
+    "section": ("list(frame.section('name = \"\"').values('time'))", "[1.0, 4.0]"),
+    "aggregate": ("list(frame.union(frame).aggregate('all', how='mean').values('time'))", "[1.0, 4.0]"),
+    "group": ("list(frame.group('kind', how='max').values('time'))", "[4.0]"),
+    "hierarchy": ("frame.hierarchy('kind function').names", "['function', 'main', 'work']"),
+    "flat": ("frame.flat().names", "['main', 'work']"),
+    "callers": ("frame.callers(depth=2).names", "['main', 'work', 'main']"),
+    "callgraph": ("frame.callgraph().children(0)", "[1]"),
+    "hotpath": ("frame.hotpath('time').names", "['main', 'work']"),
+    "imbalance": ("list(frame.imbalance('time').values('time max'))", "[1.0, 4.0]"),
+    "union": ("len(frame.union(frame, frame).profiles)", "3"),
+    "subtract": ("list(frame.subtract(frame).values('time'))", "[0.0, 0.0]"),
+    "multiply": ("list(frame.multiply(frame).values('time'))", "[1.0, 16.0]"),
+    "divide": ("list(frame.divide(frame).values('time'))", "[1.0, 1.0]"),
+}
+
+
 def _add_operations():
     """Every operation of the library that has no method yet becomes one, and so does every form: to_speedscope."""
+    kinds = inspect.Parameter
+
     def method(name, n_frames, operands, summary):
-        def run(self, *rest):
-            return self.run(name, *rest)
-        run.__name__ = name
-        run.__doc__ = f"{summary[0].upper()}{summary[1:]}. Operands: {'another frame' if n_frames == 2 else 'other frames' * (n_frames == 0)}" \
-                      f"{operands or ('' if n_frames != 1 else 'none')}."
+        own = [kinds("self", kinds.POSITIONAL_ONLY)]
+        if n_frames != 1:
+            own.append(kinds("other", kinds.POSITIONAL_OR_KEYWORD) if n_frames == 2 else kinds("others", kinds.VAR_POSITIONAL))
+        for word in operands.split():  # [word] is there or not, [WORD] a value that may be left out
+            default = kinds.empty if word[0] != "[" else None if word.isupper() else False
+            own.append(kinds(word.strip("[]").lower(), kinds.POSITIONAL_OR_KEYWORD, default=default))
+        signature = inspect.Signature(own)
+
+        def run(*given, **named):
+            rest = []
+            for key, value in signature.bind_partial(*given, **named).arguments.items():
+                if key == "others":
+                    rest += value
+                elif value is not None and value is not False:
+                    rest.append(key if value is True else " ".join(value) if isinstance(value, (list, tuple)) else value)
+            return rest[0].run(name, *rest[1:])
+        run.__name__, run.__signature__ = name, signature
+        run.__doc__ = f"A new frame: {summary}."
+        if name in _EXAMPLES:
+            run.__doc__ += "\n\n>>> {}\n{}\n".format(*_EXAMPLES[name])
         return run
 
     def printer(form, summary):
         def export(self, column=None, others=(), profiles=None, **options):
             return self.export(form, column, others, profiles, **options)
+        own = inspect.signature(Frame.export)
+        export.__signature__ = own.replace(parameters=[p for p in own.parameters.values() if p.name != "form"])
         export.__name__ = "to_" + form.replace("-", "_")
-        export.__doc__ = f"The frame in form {form}: {summary}. Operands: those of export."
+        export.__doc__ = f"The frame in form {form}: {summary}. A text{', as bytes' * (form == 'pprof')}; the operands are those of export."
+        if not form.endswith("-data"):  # which a frame of code is refused
+            export.__doc__ += f"\n\n>>> len(frame.{export.__name__}('time')) > 9\nTrue\n"
         return export
     made = [method(*operation) for operation in operations()] + [printer(*form) for form in forms()]
     for function in made:

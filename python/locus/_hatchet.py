@@ -461,7 +461,11 @@ class Familiar:
 
     @property
     def graph(self):
-        """Its nodes and edges, as objects."""
+        """Its nodes and edges, as objects: a Graph.
+
+        >>> [node.name for node in frame.graph.roots]
+        ['main']
+        """
         return Graph(self)
 
     def traverse(self, order="pre"):
@@ -508,7 +512,11 @@ class Familiar:
 
     @property
     def exc_metrics(self):
-        """The columns of the nodes alone."""
+        """The names of the columns of the nodes alone; inc_metrics: with all below them.
+
+        >>> frame.exc_metrics, frame.inc_metrics
+        (['time'], ['time (inc)'])
+        """
         return [name for name in self.columns if self.sums(name) == "exclusive"]
 
     @property
@@ -531,14 +539,18 @@ class Familiar:
         return self.columns
 
     def flat_profile(self, groupby_column=None, as_index=True):
-        """The table of what each name, or another attribute, costs, the largest first."""
+        """The table of pandas of what each name, or another attribute, costs by column, the largest first.
+
+        >>> frame.flat_profile("name")["time"].to_dict()
+        {'work': 4.0, 'main': 1.0}
+        """
         key = _attribute(groupby_column or "name")
         table = self.group(key).to_pandas().sort_values(by=self.default_column, ascending=False, kind="stable")
         table = table[["name", *self.columns]].rename(columns={"name": groupby_column or "name"})
         return table.set_index(groupby_column or "name") if as_index else table
 
     def correlation_analysis(self, metrics=None, method="spearman"):
-        """How columns correlate over the nodes: a table of pandas."""
+        """How columns correlate over the nodes, from -1 to 1: a table of pandas."""
         return self.to_pandas(metrics)[metrics or self.columns].corr(method=method)
 
     # --- fewer nodes ---
@@ -577,7 +589,11 @@ class Familiar:
 
     def squash(self, keep=None):
         """The nodes with keep[node], below the nearest of them that is above; costs of the others are gone. keep None: those that
-        filter(squash=False) has left, or else those that have values."""
+        filter(squash=False) has left, or else those that have values.
+
+        >>> frame.filter("time > 2", squash=False).squash().names
+        ['work']
+        """
         if keep is None:
             keep = self._kept
         if keep is None:
@@ -630,7 +646,11 @@ class Familiar:
         return made
 
     def groupby_aggregate(self, groupby_column, agg_function="sum"):
-        """groupby with edges."""
+        """groupby with edges: who calls whom among the groups.
+
+        >>> frame.groupby_aggregate("name", {"time": max}).names
+        ['main', 'work']
+        """
         return self.groupby(_one(groupby_column), agg_function, edges=True)
 
     def _keys(self, attribute):
@@ -641,17 +661,29 @@ class Familiar:
         return [v if isinstance(v, str) else "" if v != v else f"{v:.15g}" for v in values]
 
     def flatten(self, groupby_column=None):
-        """One node for each function, or for each value of an attribute."""
+        """One node for each function, or for each value of an attribute.
+
+        >>> frame.flatten("kind").names
+        ['function']
+        """
         return self.run("group", _attribute(groupby_column)) if groupby_column else self.run("flat")
 
     def to_callgraph(self):
-        """Functions, and who calls them."""
+        """Functions, and who calls them.
+
+        >>> frame.to_callgraph().names
+        ['main', 'work']
+        """
         return self.run("callgraph")
 
     # --- sums ---
 
     def update_inclusive_columns(self):
-        """Computes the inclusive column of every exclusive one anew, in place. Returns the frame."""
+        """Computes the inclusive column of every exclusive one anew, in place. Returns the frame.
+
+        >>> list(frame.copy().update_inclusive_columns().values("time (inc)"))
+        [5.0, 4.0]
+        """
         return self._become(self.run("inclusive"))
 
     def calculate_inclusive_metrics(self):
@@ -740,7 +772,11 @@ class Familiar:
         return self + other
 
     def sub(self, other):
-        """self - other."""
+        """self - other.
+
+        >>> list(frame.sub(frame).values("time"))
+        [0.0, 0.0]
+        """
         return self - other
 
     def mul(self, other):
@@ -757,7 +793,11 @@ class Familiar:
     __hash__ = object.__hash__
 
     def unify(self, *others):
-        """The frames [self, *others] with the nodes of all."""
+        """The frames [self, *others] with the nodes of all.
+
+        >>> [len(one) for one in frame.unify(frame)]
+        [2, 2]
+        """
         frames = [self, *others]
         handles = (library.ctypes.c_void_p * len(frames))(*(f._synced().value for f in frames))
         made = (library.ctypes.c_void_p * len(frames))()
@@ -787,7 +827,11 @@ class Familiar:
     def load_imbalance(self, metric_column=None, threshold=None, verbose=False):
         """Mean, maximum and imbalance (maximum / mean) of a column over the profiles, for the nodes whose largest value is at least
         threshold: "time mean", "time max", "time imbalance", and as Hatchet has them "time.mean", "time.max", "time.imbalance".
-        verbose: the profiles with the largest values are named, which they always are here."""
+        verbose: the profiles with the largest values are named, which they always are here.
+
+        >>> list(frame.load_imbalance("time").values("time.imbalance"))
+        [1.0, 1.0]
+        """
         del verbose
         name = _one(metric_column) or self.default_column
         made = self.run("imbalance", name)
@@ -801,19 +845,26 @@ class Familiar:
     # --- printed ---
 
     def tree(self, metric_column=None, annotation_column=None, precision=3, name_column="name", expand_name=False, context_column="file",
-             rank=None, thread=None, depth=None, highlight_name=False, colormap=None, invert_colormap=False, color=False, **options):
+             rank=None, thread=None, depth=None, highlight_name=False, colormap=None, invert_colormap=False, color=False, top=0,
+             least=None, unicode=True, width=0, title=None):
         """The frame as an indented text, the largest first, what each node costs with and without what it calls. rank, thread: of
-        these alone; depth: levels. What else Hatchet has to say about looks is taken and has no effect.
+        these alone; depth: levels; least: percent of the total below which nodes are left out (1). What else Hatchet has to
+        say about looks is taken and has no effect.
 
         >>> "main" in frame.tree()
         True
         """
         del annotation_column, precision, name_column, expand_name, context_column, highlight_name, colormap, invert_colormap
         columns = [metric_column] if isinstance(metric_column, str) or metric_column is None else list(metric_column)
-        return self.export("tree", columns[0], columns[1:], self._somewhere(rank, thread), color=color, depth=depth or 0, **options)
+        return self.export("tree", columns[0], columns[1:], self._somewhere(rank, thread), color=color, depth=depth or 0,
+                           top=top, least=least, unicode=unicode, width=width, title=title)
 
     def to_dot(self, metric=None, name="name", rank=None, thread=None, threshold=0.0):
-        """The graph in the language of Graphviz; threshold: percent of the total below which nodes are left out."""
+        """The graph in the language of Graphviz, a text; threshold: percent of the total below which nodes are left out.
+
+        >>> frame.to_dot(threshold=1)[:7]
+        'digraph'
+        """
         del name
         return self.export("dot", metric, (), self._somewhere(rank, thread), least=threshold or None)
 
@@ -828,7 +879,11 @@ class Familiar:
         return self.export("folded", metric, (), self._somewhere(rank, thread), least=threshold or None)
 
     def to_literal(self, name="name", rank=None, thread=None):
-        """The literal that from_literal reads: a list of dictionaries."""
+        """The literal that from_literal and Hatchet's read: a list of dictionaries.
+
+        >>> locus.Frame.from_literal(frame.to_literal()).names
+        ['main', 'work']
+        """
         del name
         text = self.export("literal", None, (), self._somewhere(rank, thread))
         is_collecting = gc.isenabled()

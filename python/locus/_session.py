@@ -171,6 +171,19 @@ class Session:
     >>> len(answer) <= 3
     True
 
+    Each report is a method:
+
+        what to do first              advice()
+        where the cost is             vars(), functions(), lines(), tree(), annotate("function or file")
+        a matrix                      functions(by="thread").to_pandas("cells"); by: thread, rank, region, ...
+        threads and memory            sharing(), patterns(), first_touch(), numa(), cpus()
+        another metric                vars(metric=NAME), with one of session.metrics
+        one variable in functions     functions()["data"]; functions of a variable: vars(by="function")
+
+    Rows come with the largest share first. Shares are in percent of the whole metric; value, own and inclusive in the metric's unit, which
+    its name says; ..._bytes in bytes; answer.kinds says what each column is. A report of what was not recorded is a locus.Error that says
+    what hpcrun has to measure.
+
     An answer stays as it is when its session is closed, or dropped: the memory of both is freed behind the last of them. Errors are
     locus.Error, with the sentence of hpcquery. A session, its answers and its frames are used by one thread at a time."""
 
@@ -278,6 +291,21 @@ class Session:
         return f"<locus.Session: {self.path}{', closed' if self._owner is None else ''}>"
 
 
+_EXAMPLES = {
+    "vars": ("session.vars(top=1).columns[:6]", "['variable', 'class', 'alloc_site', 'samples', 'share', 'value']"),
+    "functions": ("session.functions(by='thread', top=1)['cells'][0].columns[:3]", "['thread', 'value', 'share']"),
+    "lines": ("session.lines(top=1).columns[1:7]", "['file', 'line', 'module', 'own', 'own_share', 'inclusive']"),
+    "annotate": ("session.annotate('leaf').columns[:4]", "['file', 'line', 'own', 'own_share']"),
+    "tree": ("session.tree().columns[:4]", "['id', 'parent', 'depth', 'kind']"),
+    "types": ("session.types().columns[:3]", "['type', 'field', 'field_type']"),
+    "advice": ("session.advice().columns[5:9]", "['rule', 'advice', 'evidence', 'gain_at_most']"),
+    "numa": ("session.numa().columns[4:8]", "['local', 'remote', 'no_page', 'remote_share']"),
+    "patterns": ("session.patterns().columns[3:6]", "['share', 'used_as', 'confidence']"),
+    "sharing": ("session.sharing().columns[5:9]", "['sharing', 'samples', 'stores', 'threads']"),
+    "items": ("session.items('function:leaf')['item'][0]", "'function:leaf'"),
+}
+
+
 def _add_reports():
     """Each report becomes a method, whose signature says what it takes."""
     def method(report):
@@ -289,9 +317,11 @@ def _add_reports():
             kinds(key, kinds.KEYWORD_ONLY, default=False if key in _FLAGS else None) for key in report.options if key != "subject"])
         ask.__name__ = report.name.replace("-", "_")
         ask.__qualname__ = f"Session.{ask.__name__}"
-        ask.__doc__ = f"The Answer of report {report.name}: {report.summary}."
+        ask.__doc__ = f"The Answer of report {report.name}: {report.summary}. Session says the units of its columns."
         if report.by:
-            ask.__doc__ += f" by: {', '.join(report.by)}."
+            ask.__doc__ += f" by (a table cells in each row): {', '.join(report.by)}."
+        if report.name in _EXAMPLES:
+            ask.__doc__ += "\n\n>>> {}\n{}\n".format(*_EXAMPLES[report.name])
         return ask
     for report in reports():
         made = method(report)

@@ -8,6 +8,7 @@ import contextlib
 import gc
 import html.parser
 import importlib.util
+import inspect
 import io
 import json
 import math
@@ -148,6 +149,13 @@ def check_methods(path, scratch):
     expect((len(frame), frame.is_tree, frame.roots, frame.children(0), list(frame.depths)) == (3, True, [0], [1], [0, 1, 2]), "shape")
     for name, _, _, _ in locus.operations():
         expect(callable(getattr(locus.Frame, name, None)), f"frames have no method {name}")
+    opaque = [name for name in dir(locus.Frame) if name[0] != "_" and callable(method := getattr(locus.Frame, name)) and any(
+        p.kind == p.VAR_KEYWORD or p.name == "rest" for p in inspect.signature(method).parameters.values())]
+    expect(not opaque, f"operands without names: {opaque}")
+    expect([name for name in dir(locus) if name[0] != "_"] == sorted(locus.__all__), f"dir(locus) is {dir(locus)}")
+    for made in (frame.group("name", edges=True, how="max"), frame.group("name", "edges", "max"), frame.group(attribute="name", how="max")):
+        expect(list(made.values("time")) == [1.5, 4, 8], f"a group: {list(made.values('time'))}")
+    refused("an operand that there is not", TypeError, "unexpected keyword argument 'depht'", lambda: frame.callers(depht=1))
     expect(list(frame.filter("time > 2").values("time (inc)")) == [12, 8], "filter")
     expect(list((frame + frame).values()) == [3, 8, 16] and list((frame - frame).values()) == [0, 0, 0], "arithmetic")
     expect(list(frame.derive("twice", "2 * time").values("twice")) == [3, 8, 16], "derive")

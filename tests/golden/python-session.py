@@ -385,7 +385,7 @@ def check_examples(path):
             runner.run(test, out=text.append)
             n += len(test.examples)
             expect(not "".join(text), "".join(text))
-    expect(n >= 15, f"{n} examples")
+    expect(n >= 32, f"{n} examples")
     for cls in (locus.Session, locus.Answer, locus.Table):
         for name, member in vars(cls).items():
             if not name.startswith("_") and (callable(member) or isinstance(member, property)):
