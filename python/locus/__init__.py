@@ -207,7 +207,7 @@ class Frame(Familiar):
         look        tree, hot, hot_path, flat_profile, show, dataframe, to_pandas, values
         choose      filter, query, squash, mask (nodes); choose, section (profiles: "rank = 3")
         sum up      flat, group, hierarchy, callers, callgraph, groupby_aggregate; aggregate (profiles), load_imbalance
-        compare     - (subtract), / (divide), diff, union, equal
+        compare     - (subtract), / (divide: nan where the divisor has no value), diff, union, equal; by function: a.flat() - b.flat()
         columns     columns, default_column, derive, inclusive, exclusive
         write       save, export, to_callgrind, to_literal (Hatchet), to_speedscope, to_pprof, to_flamegraph, to_csv, ...
 
@@ -463,7 +463,8 @@ class Frame(Familiar):
 
     @property
     def columns(self):
-        """The names of the columns that are not hidden. Units stand in them, (inc) is with all that a node calls.
+        """The names of the columns that are not hidden. "time" of a database is in seconds, other units stand in the names, (inc) is with
+        all that a node calls.
 
         >>> frame.columns, frame.default_column, frame.sums("time (inc)")
         (['time', 'time (inc)'], 'time', 'inclusive')

@@ -178,7 +178,8 @@ class Session:
         a matrix                      functions(by="thread").to_pandas("cells"); by: thread, rank, region, ...
         threads and memory            sharing(), patterns(), first_touch(), numa(), cpus()
         another metric                vars(metric=NAME), with one of session.metrics
-        one variable in functions     functions()["data"]; functions of a variable: vars(by="function")
+        the lines of a variable       lines(top=0).to_pandas("data"), rows by data.variable; its functions: vars(by="function")
+        several runs                  locus.runs(paths, "functions"), "scaling" (speed_up by workers) or "regression"
 
     Rows come with the largest share first. Shares are in percent of the whole metric; value, own and inclusive in the metric's unit, which
     its name says; ..._bytes in bytes; answer.kinds says what each column is. A report of what was not recorded is a locus.Error that says
