@@ -249,15 +249,21 @@ static uint32_t measure_tick(void)
     return gaps[n / 4] < TICK_MOST_NS ? (uint32_t)gaps[n / 4] : TICK_MOST_NS;
 }
 
-/* First touches of pages: how many there were, how many samples fell on them in user mode, and the time of all. */
+/* First touches of pages, in one turn: how many there were, how many samples fell on them in user mode, and the time of
+ * all. */
+struct touch_turn {
+    uint64_t n_pages, n_samples, cpu_ns;
+};
+
 struct touches {
     volatile char *memory;
     int perf;
-    uint64_t period_ns, n_pages, n_samples, cpu_ns;
+    uint64_t period_ns;
+    struct touch_turn turns[SKID_KERNELS];
 };
 
 /* The loops and their periods take turns with the first touches and theirs. False where there is nothing to measure. */
-static bool touch_pages(struct touches *touches)
+static bool touch_pages(struct touches *touches, struct touch_turn *turn)
 {
     uint64_t usual_ns = PERIOD_NS;
     if (!touches->memory || ioctl(touches->perf, PERF_EVENT_IOC_PERIOD, &touches->period_ns) != 0)
@@ -267,11 +273,11 @@ static bool touch_pages(struct touches *touches)
     for (; now_ns < start_ns + TOUCH_NS; now_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID)) {
         for (size_t i = 0; i < TOUCH_BYTES; i += PAGE_BYTES)
             touches->memory[i] = 1;
-        touches->n_pages += TOUCH_BYTES / PAGE_BYTES;
+        turn->n_pages += TOUCH_BYTES / PAGE_BYTES;
         (void)madvise((void *)touches->memory, TOUCH_BYTES, MADV_DONTNEED);
     }
-    touches->n_samples += skid_n_handled_sig() - n_before;
-    touches->cpu_ns += now_ns - start_ns;
+    turn->n_samples = skid_n_handled_sig() - n_before;
+    turn->cpu_ns = now_ns - start_ns;
     return ioctl(touches->perf, PERF_EVENT_IOC_PERIOD, &usual_ns) == 0;
 }
 
@@ -289,17 +295,32 @@ static void begin_touches(struct touches *touches, int perf, uint32_t tick_ns)
     touches->memory = memory;
 }
 
+static int compare_turns(const void *a, const void *b)
+{
+    const struct touch_turn *one = a, *other = b;
+    uint64_t x = one->n_samples * other->n_pages, y = other->n_samples * one->n_pages;
+    return (x > y) - (x < y);
+}
+
 /* What of the first touch of a page is sampled as time in user mode, picoseconds: the way back from the kernel, and in
  * virtual machines whose page tables are followed by the host, what the host does when the instruction is run again.
  * The samples of user mode are counted, for nothing else says what samples will say. They took tick_ns each of the time
- * of all, from both modes alike. 0: next to nothing, or not known. */
-static uint32_t touch_ps(const struct touches *touches, uint32_t tick_ns)
+ * of all, from both modes alike. Only the half of the turns that took least counts, as others may have used the caches
+ * meanwhile. 0: next to nothing, or not known. */
+static uint32_t touch_ps(struct touches *touches, uint32_t tick_ns)
 {
-    if (touches->n_samples < TOUCH_SAMPLES_MIN || !touches->cpu_ns)
+    struct touch_turn sum = {0};
+    qsort(touches->turns, SKID_KERNELS, sizeof touches->turns[0], compare_turns);
+    for (unsigned k = 0; k < SKID_KERNELS / 2; k++) {
+        sum.n_pages += touches->turns[k].n_pages;
+        sum.n_samples += touches->turns[k].n_samples;
+        sum.cpu_ns += touches->turns[k].cpu_ns;
+    }
+    if (sum.n_samples < TOUCH_SAMPLES_MIN || !sum.cpu_ns)
         return 0;
-    double user_ns = (double)(touches->n_samples * touches->period_ns), part = user_ns / (double)touches->cpu_ns;
-    double own_ns = (double)(touches->n_samples * tick_ns) * (part < 1 ? part : 1);
-    return (uint32_t)((user_ns - own_ns) * 1000 / (double)touches->n_pages);
+    double user_ns = (double)(sum.n_samples * touches->period_ns), part = user_ns / (double)sum.cpu_ns;
+    double own_ns = (double)(sum.n_samples * tick_ns) * (part < 1 ? part : 1);
+    return (uint32_t)((user_ns - own_ns) * 1000 / (double)sum.n_pages);
 }
 
 static void run_loops(char *memory, struct touches *touches, struct report *report)
@@ -316,7 +337,7 @@ static void run_loops(char *memory, struct touches *touches, struct report *repo
             position = loops[k].run(position, TURNS, base, (MEMORY_BYTES - 1) & ~(uint64_t)(LINE_BYTES - 1));
         skid_count_sig(NULL, NULL);
         /* The stores do not overwrite links, so the order of the loops does not matter. */
-        if (!touch_pages(touches))
+        if (!touch_pages(touches, &touches->turns[k]))
             touches->memory = NULL;
     }
 }
